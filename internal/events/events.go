@@ -60,7 +60,7 @@ type Event struct {
 
 	Call   *Call   // ToolStarted and ToolCompleted
 	Task   *Task   // TaskNotification
-	Ended  *Ended  // Result
+	Ended  *Ended  // Result, and an Oversize one
 	Prompt *string // User: the text of the prompt that the agent says it took
 }
 
