@@ -1,0 +1,267 @@
+package monitor
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Phase is what the agent is doing, as far as the stream tells.
+type Phase string
+
+// The phases; which deadline each has stands beside Policy.
+const (
+	Starting     Phase = "starting"     // no line yet (H4)
+	Thinking     Phase = "thinking"     // no call open, nothing in the background
+	Tools        Phase = "tools"        // calls open
+	Background   Phase = "background"   // no call open, background work not yet notified (H1, H2)
+	Reconnecting Phase = "reconnecting" // only connection/* and retry/* since the last progress (H11)
+	Draining     Phase = "draining"     // result seen, process still there (H3)
+)
+
+// Kind is the kind of failure that a verdict names.
+type Kind string
+
+// The kinds of failure. None is the kind of a draining phase that is over: the
+// result stands, only the process is in the way.
+const (
+	None      Kind = ""
+	Startup   Kind = "startup"
+	Idle      Kind = "idle"
+	Tool      Kind = "tool"
+	Work      Kind = "background"
+	Reconnect Kind = "reconnect"
+	Duration  Kind = "duration"
+)
+
+func (p Phase) kind() Kind {
+	switch p {
+	case Starting:
+		return Startup
+	case Tools:
+		return Tool
+	case Background:
+		return Work
+	case Reconnecting:
+		return Reconnect
+	case Draining:
+		return None
+	}
+	return Idle
+}
+
+// State is what a verdict comes to.
+type State string
+
+// The states. A passed deadline is Hung at once while the stream is the only
+// witness; the tree's word will stand between them as further states.
+const (
+	Fine      State = "fine"      // no deadline has passed
+	Lingering State = "lingering" // the result is there, the process should have left
+	Hung      State = "hung"      // end it: it hangs
+	Overdue   State = "overdue"   // end it: the run's own time is up
+)
+
+// Verdict is what Judge says.
+type Verdict struct {
+	State  State
+	Phase  Phase
+	Reason *Reason // set for Hung and Overdue
+}
+
+// Judge gives the verdict at the given moment. It changes nothing.
+func (m *Monitor) Judge(at time.Time) Verdict {
+	kind, deadline := m.first()
+	v := Verdict{State: Fine, Phase: m.Phase()}
+	if deadline.IsZero() || at.Before(deadline) {
+		return v
+	}
+	switch kind {
+	case None:
+		v.State = Lingering
+		return v
+	case Duration:
+		v.State = Overdue
+	default:
+		v.State = Hung
+	}
+	v.Reason = m.reason(at, kind, deadline)
+	return v
+}
+
+// Reason is why a run was ended: one type and one JSON form, for the log, the
+// stream and the reports. Times are Unix milliseconds, spans milliseconds.
+type Reason struct {
+	Kind       Kind   `json:"kind"`
+	Phase      Phase  `json:"phase"`
+	Summary    string `json:"summary"`
+	At         Millis `json:"at"`
+	Deadline   Millis `json:"deadline"`
+	Limit      Span   `json:"limit_ms"`           // the threshold that was passed; of a call, its wait with the grace
+	Silence    Span   `json:"silence_ms"`         // since the last line, while we listened
+	NoProgress Span   `json:"no_progress_ms"`     // since the last line that was no reconnection attempt
+	Elapsed    Span   `json:"elapsed_ms"`         // since the start of the turn, while we listened
+	LastEvent  string `json:"last_event"`         // its type/subtype
+	Attempts   int    `json:"reconnect_attempts"` // since the last progress
+	Witness    string `json:"witness"`            // what the verdict rests on: "stream"
+	OpenCalls  []Call `json:"open_calls"`         // in the order of their start
+	Background []Call `json:"background"`         // the oldest first
+}
+
+// Call is an open call or a piece of background work in a Reason.
+type Call struct {
+	ID       string `json:"id"`
+	Tool     string `json:"tool"`
+	Argument string `json:"argument,omitempty"`
+	TaskID   string `json:"task_id,omitempty"`
+	PID      int    `json:"pid,omitempty"`
+	Elapsed  Span   `json:"elapsed_ms"`
+	Declared Span   `json:"declared_ms"`       // 0: it declared none
+	Deadline Millis `json:"deadline,omitzero"` // its own; absent where it has none
+}
+
+// Millis is a moment that is written as Unix milliseconds.
+type Millis struct{ time.Time }
+
+// MarshalJSON writes Unix milliseconds, and 0 for no moment.
+func (t Millis) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("0"), nil
+	}
+	return json.Marshal(t.UnixMilli())
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (t *Millis) UnmarshalJSON(b []byte) error {
+	var ms int64
+	if err := json.Unmarshal(b, &ms); err != nil {
+		return err
+	}
+	*t = Millis{}
+	if ms != 0 {
+		t.Time = time.UnixMilli(ms).UTC()
+	}
+	return nil
+}
+
+// Span is a duration that is written in milliseconds.
+type Span time.Duration
+
+// MarshalJSON writes milliseconds.
+func (s Span) MarshalJSON() ([]byte, error) {
+	return json.Marshal(time.Duration(s).Milliseconds())
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Span) UnmarshalJSON(b []byte) error {
+	var ms int64
+	err := json.Unmarshal(b, &ms)
+	*s = Span(time.Duration(ms) * time.Millisecond)
+	return err
+}
+
+// String is short enough for a sentence: 850ms, 5.4s, 2m5s, 1h0m0s.
+func (s Span) String() string {
+	d := time.Duration(s)
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+func (m *Monitor) reason(at time.Time, kind Kind, deadline time.Time) *Reason {
+	r := &Reason{
+		Kind:       kind,
+		Phase:      m.Phase(),
+		At:         Millis{at},
+		Deadline:   Millis{deadline},
+		Limit:      m.limit(kind, deadline),
+		Silence:    Span(at.Sub(m.lastEvent)),
+		NoProgress: Span(at.Sub(m.lastReal)),
+		Elapsed:    Span(at.Sub(m.start)),
+		LastEvent:  m.lastName,
+		Attempts:   m.attempts,
+		Witness:    "stream",
+		OpenCalls:  []Call{},
+		Background: []Call{},
+	}
+	for _, c := range m.calls() {
+		r.OpenCalls = append(r.OpenCalls, Call{
+			ID: c.ID, Tool: c.Tool, Argument: c.Argument,
+			Elapsed: Span(at.Sub(c.start)), Declared: Span(c.Declared), Deadline: Millis{m.callDeadline(c)},
+		})
+	}
+	for _, t := range m.tasks() {
+		r.Background = append(r.Background, Call{
+			ID: t.ID, Tool: t.Tool, Argument: t.Argument, TaskID: t.TaskID, PID: t.PID,
+			Elapsed: Span(at.Sub(t.since)),
+		})
+	}
+	r.Summary = r.summary()
+	return r
+}
+
+func (m *Monitor) limit(kind Kind, deadline time.Time) Span {
+	switch kind {
+	case Startup:
+		return Span(m.policy.Startup)
+	case Work:
+		return Span(m.policy.Background)
+	case Reconnect:
+		return Span(m.policy.Reconnect)
+	case Duration:
+		return Span(m.policy.Max)
+	case Tool:
+		for _, c := range m.open {
+			if d := m.callDeadline(c); d.Equal(deadline) {
+				return Span(d.Sub(c.start))
+			}
+		}
+	}
+	return Span(m.policy.Idle)
+}
+
+func (r *Reason) summary() string {
+	switch r.Kind {
+	case Startup:
+		return fmt.Sprintf("not one line in the %s since the start", r.Elapsed)
+	case Tool:
+		return plural(len(r.OpenCalls), "open tool call") + " past the deadline: " + list(r.OpenCalls)
+	case Work:
+		return fmt.Sprintf("silent for %s while background work is unfinished: %s", r.Silence, list(r.Background))
+	case Reconnect:
+		return fmt.Sprintf("no progress for %s, only %s", r.NoProgress, plural(r.Attempts, "reconnection event"))
+	case Duration:
+		return fmt.Sprintf("the run took its whole time of %s, in phase %s", r.Limit, r.Phase)
+	}
+	return fmt.Sprintf("idle %s, 0 open tool calls, last event %s", r.Silence, r.LastEvent)
+}
+
+func list(calls []Call) string {
+	var b strings.Builder
+	for i, c := range calls {
+		if i == 3 {
+			fmt.Fprintf(&b, " and %d more", len(calls)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s %q for %s", c.Tool, c.Argument, c.Elapsed)
+		if c.Declared > 0 {
+			fmt.Fprintf(&b, " (declared %s)", c.Declared)
+		}
+	}
+	return b.String()
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
