@@ -1,0 +1,145 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"syscall"
+	"time"
+
+	"cursor-wrap/internal/events"
+	"cursor-wrap/internal/monitor"
+)
+
+// batch takes what one read brought; ok is false at the end of the stream.
+func (t *turn) batch(b *batch, ok bool) {
+	if !ok {
+		t.onEOF()
+		return
+	}
+	for i := range b.events {
+		t.observe(b.at, &b.events[i])
+	}
+	t.report.Counts.Bytes += int64(b.bytes)
+	if long := b.until.Sub(b.at) >= held; long || t.held.After(b.at) {
+		by := "reader of stdout"
+		if b.logged.Sub(b.at) > b.until.Sub(b.logged) {
+			by = "log disk"
+		}
+		t.hold(b.at, b.until, by)
+	}
+	if b.err != nil {
+		t.stdoutFailed(b.err)
+	}
+	at := b.at
+	t.pump.spare <- b
+	t.transition(at)
+	if t.result != nil && t.gone {
+		t.end(nil)
+	}
+}
+
+func (t *turn) observe(at time.Time, ev *events.Event) {
+	note := t.mon.Observe(at, ev)
+	if ev.Kind != events.Partial {
+		t.report.Counts.Lines++
+	}
+	switch ev.Kind {
+	case events.ToolStarted:
+		t.report.Counts.Calls++
+	case events.Init, events.User:
+		t.identify(ev.SessionID)
+		t.checkEcho(ev)
+	}
+	if ev.Ended != nil {
+		t.identify(ev.SessionID)
+		t.onResult(at, ev)
+	}
+	if note != monitor.Nothing {
+		t.note(at, note, ev.Call)
+	}
+}
+
+func (t *turn) identify(session string) {
+	if session != "" && session != t.report.SessionID {
+		t.report.SessionID = session
+		if err := t.Log.SetSession(session); err != nil { // the old name is as good a name
+			t.Log.Record(t.Now(), slog.LevelWarn, "log_not_renamed", slog.String("error", err.Error()))
+		}
+	}
+}
+
+// checkEcho compares the prompt that the agent says it took with ours: a stray
+// word among the agent flags becomes the prompt, and the run then succeeds at
+// something else.
+func (t *turn) checkEcho(ev *events.Event) {
+	if ev.Prompt == nil || t.echoed {
+		return
+	}
+	t.echoed = true
+	if fold(*ev.Prompt) == fold(string(t.Prompt)) {
+		return
+	}
+	t.Log.Record(t.Now(), slog.LevelWarn, "prompt_mismatch", slog.String("taken", cut(*ev.Prompt, 200)))
+	t.Say(fmt.Sprintf("the agent took another prompt than ours: %q; a stray word among the agent flags becomes the prompt", cut(*ev.Prompt, 80)))
+}
+
+func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// cut is at most n bytes of s, at the boundary of a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+func (t *turn) onResult(at time.Time, ev *events.Event) {
+	t.Log.Record(at, slog.LevelInfo, "result",
+		slog.Bool("is_error", ev.Ended.IsError), slog.Bool("while_stopping", t.ladder))
+	// The agent's answer to our asking it to stop is not its word on the work.
+	if t.cause != nil && t.cause.outcome == Stopped && ev.Ended.IsError {
+		return
+	}
+	e := *ev.Ended
+	t.result = &e
+}
+
+func (t *turn) note(at time.Time, n monitor.Note, c *events.Call) {
+	call := []slog.Attr{slog.String("id", c.ID), slog.String("tool", c.Tool), slog.String("argument", c.Argument)}
+	switch n {
+	case monitor.Undeclared:
+		t.Log.Record(at, slog.LevelWarn, "undeclared_timeout", append(call, slog.Int64("tool_timeout_ms", t.Policy.Tool.Milliseconds()))...)
+	case monitor.Replaced:
+		t.Log.Record(at, slog.LevelWarn, "replaced_call", call...)
+	case monitor.Unmatched:
+		t.report.Counts.Unmatched++
+		t.Log.Record(at, slog.LevelWarn, "unmatched_completion", call...)
+	}
+}
+
+func (t *turn) transition(at time.Time) {
+	phase := t.mon.Phase()
+	if phase == t.phase {
+		return
+	}
+	attrs := []slog.Attr{slog.String("from", string(t.phase)), slog.String("to", string(phase))}
+	if d := t.mon.Deadline(); !d.IsZero() {
+		attrs = append(attrs, slog.Int64("deadline", d.UnixMilli()))
+	}
+	t.Log.Record(at, slog.LevelInfo, "phase", attrs...)
+	t.phase = phase
+}
+
+// stdoutFailed: nobody takes the stream any more. A reader who left is what
+// SIGPIPE would have told; anything else is our own failure.
+func (t *turn) stdoutFailed(err error) {
+	t.outErr = err
+	t.Log.Record(t.Now(), slog.LevelWarn, "stdout_failed", slog.String("error", err.Error()))
+	c := &cause{outcome: Failed, message: "write stdout: " + err.Error()}
+	if errors.Is(err, syscall.EPIPE) {
+		c = &cause{outcome: Stopped, message: "the reader of stdout has left", signal: syscall.SIGPIPE}
+	}
+	t.end(c)
+}

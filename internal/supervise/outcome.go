@@ -1,0 +1,76 @@
+package supervise
+
+import (
+	"syscall"
+	"time"
+
+	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/process"
+)
+
+// Outcome is how a run came out, in one word.
+type Outcome string
+
+// The outcomes.
+const (
+	Success   Outcome = "success"   // a result, and it is no error
+	Failed    Outcome = "error"     // an error result, no result, or the agent could not be started
+	Hang      Outcome = "hang"      // the monitor's verdict
+	Survivors Outcome = "survivors" // success, but something could not be ended
+	Usage     Outcome = "usage"     // the command line was wrong; no agent was started
+	Overtime  Outcome = "duration"  // the run's own time was up
+	Stopped   Outcome = "signal"    // we were told to stop
+)
+
+// ExitCode is the exit code of the program for an outcome; sig is the signal
+// of Stopped.
+func ExitCode(o Outcome, sig syscall.Signal) int {
+	switch o {
+	case Success:
+		return 0
+	case Hang:
+		return 2
+	case Survivors:
+		return 3
+	case Usage:
+		return 64
+	case Overtime:
+		return 124
+	case Stopped:
+		return 128 + int(sig)
+	}
+	return 1
+}
+
+// Report is what a turn came to.
+type Report struct {
+	Outcome   Outcome
+	ExitCode  int
+	Message   string          // why, in one sentence; empty for success
+	Reason    *monitor.Reason // of a hang, or of a run whose time was up
+	Advice    string          // what to try, where the refusal is a known one
+	SessionID string
+	Result    bool // the agent said its result
+	Took      time.Duration
+	Started   bool
+	Teardown  process.Teardown
+	Counts    Counts
+}
+
+// Counts are what a turn saw.
+type Counts struct {
+	Lines     int64 `json:"lines"`
+	Bytes     int64 `json:"bytes"`
+	Calls     int64 `json:"calls"`
+	Unmatched int64 `json:"unmatched_completions"`
+	Stderr    int64 `json:"stderr_bytes"`
+}
+
+// cause is why a turn is being ended.
+type cause struct {
+	outcome Outcome
+	subtype string // of the synthetic result
+	message string
+	reason  *monitor.Reason
+	signal  syscall.Signal
+}

@@ -1,0 +1,201 @@
+package supervise
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"cursor-wrap/internal/events"
+	"cursor-wrap/internal/format"
+	"cursor-wrap/internal/process"
+)
+
+const (
+	// readSize is what one read may take. It is the size of the agent's
+	// stdout pipe, so that all that arrived while a batch was synced is the
+	// next batch.
+	readSize = 1 << 20
+
+	// pauseGrace is how long the rest of a line may take before its beginning
+	// is passed on without it. A writer that is merely slower than we are
+	// delivers the next piece well within it.
+	pauseGrace = 5 * time.Millisecond
+
+	// pieceSize is how much of an endless line is logged in one record.
+	pieceSize = 1 << 20
+
+	// headSize is how much of an endless line is looked at to learn its type.
+	headSize = 64 << 10
+
+	// most is how many events go into one batch: a megabyte of nothing but
+	// newlines must not become a hundred megabytes of events.
+	most = 8192
+
+	// held is the shortest stay in a write that is told as a time in which
+	// nobody listened; below it is the normal work on a batch.
+	held = 50 * time.Millisecond
+)
+
+// Source is the agent's stdout.
+type Source interface {
+	io.Reader
+	SetReadDeadline(time.Time) error
+	Buffered() (int, error) // bytes that a read would return without waiting
+}
+
+// Recorder is the part of the session log that the pump fills. A record is
+// written, and by the log's own policy synced, when Commit returns.
+type Recorder interface {
+	Begin(recv time.Time)
+	Line(line []byte, eol string, as events.Storage)
+	Part(piece []byte, last bool, eol string)
+	Commit()
+}
+
+// batch is what one read brought.
+type batch struct {
+	at     time.Time // received
+	until  time.Time // logged and forwarded
+	logged time.Time // logged
+	events []events.Event
+	bytes  int
+	err    error // of stdout, once
+}
+
+// pump carries the stream from the agent to the caller: read what there is,
+// find the lines in it, record them, one write to the log, one write to
+// stdout, and only then tell the owner. It is one goroutine, because the
+// kernel's pipe is all the queue that is needed and each hand-over would cost
+// more than the work.
+type pump struct {
+	src Source
+	log Recorder
+	out format.Output
+	now func() time.Time
+
+	batches chan *batch // what was seen; closed at the end of the stream
+	spare   chan *batch // those that the owner has done with
+
+	busy     atomic.Int64 // Unix ms at which the present batch was received; 0 while reading
+	stopping atomic.Bool
+
+	buf    []byte
+	tail   int          // where the present line begins
+	sent   int          // what lies before it was logged and forwarded; tail or beyond
+	end    int          // where the bytes end
+	long   bool         // the present line is passed on in pieces and not held
+	head   events.Event // what the head of a long line told
+	outErr error        // of stdout; from then on the stream is only logged
+	text   []byte       // the beginning of the last line that was not JSON
+	cur    *batch       // being filled
+	recv   time.Time    // when the last bytes came
+}
+
+func newPump(src Source, log Recorder, out format.Output, now func() time.Time) (*pump, error) {
+	buf, err := process.Reserve(events.MaxLine + readSize)
+	if err != nil {
+		return nil, err
+	}
+	p := &pump{
+		src: src, log: log, out: out, now: now, buf: buf,
+		batches: make(chan *batch, 1),
+		spare:   make(chan *batch, 2),
+	}
+	p.spare <- &batch{}
+	p.spare <- &batch{}
+	return p, nil
+}
+
+// stop ends the pump once it has read what is in the pipe now, whoever may
+// hold its other end. Any goroutine may call it.
+func (p *pump) stop() {
+	p.stopping.Store(true)
+	_ = p.src.SetReadDeadline(time.Unix(1, 0)) // a source without deadlines ends by EOF alone
+}
+
+// run returns at the end of the stream.
+func (p *pump) run() {
+	defer close(p.batches)
+	for {
+		n, err := p.read()
+		if p.begin(p.now()); n > 0 {
+			p.recv = p.cur.at
+		}
+		p.take(n)
+		if err != nil {
+			p.finish()
+		}
+		p.hand()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// read waits for the next bytes. While it holds the beginning of a line it
+// waits for the rest only a moment before it passes on what there is.
+func (p *pump) read() (int, error) {
+	impatient := p.end > p.sent
+	if impatient {
+		_ = p.src.SetReadDeadline(time.Now().Add(pauseGrace))
+	}
+	for {
+		if p.stopping.Load() {
+			return p.drain()
+		}
+		n, err := p.src.Read(p.buf[p.end : p.end+readSize])
+		late := errors.Is(err, os.ErrDeadlineExceeded)
+		if late && n == 0 && impatient {
+			p.flush()
+		}
+		if impatient {
+			// Taken back before stopping is looked at: stop sets its flag
+			// first and its deadline second, so one of the two is seen.
+			_ = p.src.SetReadDeadline(time.Time{})
+			impatient = false
+		}
+		switch {
+		case n > 0: // whatever the error is, it comes again
+			return n, nil
+		case err != nil && !late:
+			return 0, err
+		}
+	}
+}
+
+// drain reads what is in the pipe at this moment and no more, so that somebody
+// who holds its other end and keeps writing does not keep us.
+func (p *pump) drain() (int, error) {
+	_ = p.src.SetReadDeadline(time.Time{})
+	n, err := p.src.Buffered()
+	if err != nil || n == 0 {
+		return 0, io.EOF
+	}
+	n, _ = io.ReadFull(p.src, p.buf[p.end:p.end+min(n, readSize)])
+	return n, io.EOF
+}
+
+// begin starts, or goes on with, the batch of what was received at that moment.
+func (p *pump) begin(at time.Time) {
+	p.busy.Store(at.UnixMilli())
+	if p.cur == nil {
+		p.cur = <-p.spare
+		*p.cur = batch{events: p.cur.events[:0]}
+	}
+	p.cur.at = at
+	p.log.Begin(at)
+}
+
+// hand gives the batch to the owner. What it may do to it ends when the owner
+// puts it back among the spare ones.
+func (p *pump) hand() {
+	p.cur.until = p.now()
+	if p.cur.logged.IsZero() {
+		p.cur.logged = p.cur.until
+	}
+	p.batches <- p.cur
+	p.cur = nil
+	p.busy.Store(0)
+}

@@ -1,0 +1,104 @@
+package supervise
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"time"
+)
+
+const (
+	tailSize   = 8 << 10  // of stderr, kept for reports
+	stderrLine = 8 << 10  // the longest stretch of stderr in one record
+	stderrRead = 32 << 10 // one read of stderr
+	flushEvery = 128 << 10
+)
+
+// drain empties the agent's stderr, so that nothing it says there can ever
+// stop it, logs it by lines, passes it on and keeps the end of it.
+type drain struct {
+	src  Source
+	log  Log
+	to   io.Writer // never blocks
+	now  func() time.Time
+	done chan struct{}
+
+	// Read by the owner once done is closed.
+	tail  []byte
+	bytes int64
+	line  []byte
+
+	unflushed int // bytes recorded since the log was last waited for
+}
+
+func newDrain(src Source, log Log, to io.Writer, now func() time.Time) *drain {
+	return &drain{src: src, log: log, to: to, now: now, done: make(chan struct{})}
+}
+
+// run returns at the end of the stream or after stop.
+func (d *drain) run() {
+	defer close(d.done)
+	buf := make([]byte, stderrRead)
+	for {
+		n, err := d.src.Read(buf)
+		d.take(buf[:n])
+		if err != nil {
+			break
+		}
+	}
+	d.rest(buf)
+	d.record(d.line)
+}
+
+// rest takes what is in the pipe at this moment and no more: it was written
+// before stop was called, and who still holds the pipe may write on without us.
+func (d *drain) rest(buf []byte) {
+	_ = d.src.SetReadDeadline(time.Time{})
+	left, err := d.src.Buffered()
+	for err == nil && left > 0 {
+		var n int
+		n, err = d.src.Read(buf[:min(left, len(buf))])
+		d.take(buf[:n])
+		left -= n
+	}
+}
+
+// stop ends the drain once it has read what is there.
+func (d *drain) stop() { _ = d.src.SetReadDeadline(time.Unix(1, 0)) }
+
+func (d *drain) take(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	d.bytes += int64(len(b))
+	d.unflushed += len(b)
+	_, _ = d.to.Write(b) // the log has it, whoever does not read
+	d.tail = append(d.tail, b...)
+	d.tail = d.tail[max(0, len(d.tail)-tailSize):]
+	for len(b) > 0 {
+		i := bytes.IndexByte(b, '\n')
+		switch {
+		case i >= 0:
+			d.record(append(d.line, b[:i]...))
+			d.line, b = d.line[:0], b[i+1:]
+		case len(d.line)+len(b) >= stderrLine:
+			d.record(append(d.line, b...))
+			d.line, b = d.line[:0], nil
+		default:
+			d.line, b = append(d.line, b...), nil
+		}
+	}
+	if d.unflushed > flushEvery {
+		d.log.Flush() // a flood waits for the disk here, where nobody waits for us
+		d.unflushed = 0
+	}
+}
+
+func (d *drain) record(line []byte) {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	for len(line) > 0 {
+		n := min(len(line), stderrLine)
+		d.log.Record(d.now(), slog.LevelInfo, "stderr", slog.String("text", string(line[:n])))
+		line = line[n:]
+	}
+}

@@ -1,0 +1,367 @@
+package supervise
+
+import (
+	"io"
+	"log/slog"
+	"syscall"
+	"time"
+
+	"cursor-wrap/internal/events"
+	"cursor-wrap/internal/format"
+	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/process"
+)
+
+const (
+	// drainGrace is how long after the agent's exit a result may still come
+	// through pipes that somebody else holds: a launcher's child was seen to
+	// write its last event 0.2 to 0.4 s after the launcher was gone.
+	drainGrace = time.Second
+
+	// lateFloor is how late the owner must be woken to conclude that the
+	// machine, and not the agent, stood still.
+	lateFloor = time.Second
+
+	// abandonAfter is how long a reader who does not read holds us once we
+	// were told to stop.
+	abandonAfter = time.Second
+)
+
+// Log is the session log as the turn uses it. Record never blocks.
+type Log interface {
+	Recorder
+	Record(at time.Time, level slog.Level, msg string, attrs ...slog.Attr)
+	Flush()
+	SetSession(id string) error
+}
+
+// Agent is a started agent and the tree below it.
+type Agent interface {
+	PID() int
+	Exited() <-chan struct{}
+	End(l process.Ladder, hurry <-chan struct{}) process.Teardown
+}
+
+// Child is an agent with our ends of its pipes. Run closes them.
+type Child struct {
+	Agent
+	Stdin          io.WriteCloser
+	Stdout, Stderr interface {
+		Source
+		io.Closer
+	}
+}
+
+// Config is what a turn is run with.
+type Config struct {
+	Launch    func() (Child, error)
+	Prompt    []byte
+	Policy    monitor.Policy
+	Tick      time.Duration // the longest sleep of the owner
+	KillGrace time.Duration
+	SessionID string // to name in a failure before the agent named its own
+
+	Log    Log
+	Out    format.Output
+	Silent bool             // no synthetic lines
+	Stderr io.Writer        // takes the agent's stderr; must not block
+	Say    func(msg string) // takes what a person should read; must not block
+	Stop   <-chan syscall.Signal
+	Now    func() time.Time // a clock that never runs backwards, in milliseconds
+}
+
+// turn is the owner's state.
+type turn struct {
+	Config
+	began time.Time
+	mon   *monitor.Monitor
+	child Child
+	pump  *pump
+	drain *drain
+	timer *time.Timer
+	due   time.Time // when the timer was meant to fire
+
+	exited   <-chan struct{} // nil once seen
+	gone     bool            // the agent's process has ended
+	eof      bool            // the stream has ended
+	endDue   time.Time       // when the other one of exit and end of stream is waited for no longer
+	torn     chan process.Teardown
+	ladder   bool // it was started
+	teardown *process.Teardown
+	hurry    chan struct{}
+	abandon  <-chan time.Time
+
+	cause    *cause
+	result   *events.Ended
+	phase    monitor.Phase
+	held     time.Time // up to which held time was told
+	echoed   bool      // the prompt's echo was seen
+	signals  int       // that told us to stop
+	outErr   error     // of stdout
+	leftover bool      // the pump was left behind in a write
+	report   Report
+}
+
+// Run runs one turn to its end.
+func Run(c Config) Report {
+	t := &turn{
+		Config: c,
+		began:  c.Now(),
+		torn:   make(chan process.Teardown, 1),
+		hurry:  make(chan struct{}, 1),
+		report: Report{SessionID: c.SessionID},
+	}
+	t.Log.Record(t.began, slog.LevelInfo, "turn_start")
+	t.mon = monitor.New(c.Policy, t.began)
+	t.phase = t.mon.Phase()
+	t.held = t.began
+	if err := t.start(); err != nil {
+		t.cause = &cause{outcome: Failed, subtype: "exec_error", message: err.Error()}
+		t.Log.Record(t.Now(), slog.LevelError, "spawn_failed", slog.String("error", err.Error()))
+		return t.finish()
+	}
+	t.loop()
+	t.join()
+	return t.finish()
+}
+
+func (t *turn) start() error {
+	child, err := t.Launch()
+	if err != nil {
+		return err
+	}
+	t.child, t.exited, t.report.Started = child, child.Exited(), true
+	t.pump, err = newPump(child.Stdout, t.Log, t.Out, t.Now)
+	if err != nil {
+		child.End(process.NewLadder(t.KillGrace), nil)
+		return err
+	}
+	t.drain = newDrain(child.Stderr, t.Log, t.Stderr, t.Now)
+	go t.pump.run()
+	go t.drain.run()
+	go func() {
+		// The agent may leave without reading it, or never read it: the pipe
+		// breaks, or join closes it. Neither is an error of the run.
+		_, _ = t.child.Stdin.Write(t.Prompt)
+		_ = t.child.Stdin.Close()
+	}()
+	return nil
+}
+
+// loop runs until nobody of the tree is left and the stream has been read.
+func (t *turn) loop() {
+	t.timer = time.NewTimer(t.Tick)
+	defer t.timer.Stop()
+	t.arm(t.began)
+	for t.teardown == nil || !t.eof {
+		select {
+		case b, ok := <-t.pump.batches:
+			t.woke()
+			t.batch(b, ok)
+		case <-t.exited:
+			t.woke()
+			t.onExit()
+		case td := <-t.torn:
+			t.onTorn(td)
+		case sig := <-t.Stop:
+			t.woke()
+			t.onSignal(sig)
+		case <-t.timer.C:
+			t.woke()
+			t.onTimer()
+		case <-t.abandon:
+			t.leftover = true
+			return
+		}
+		t.arm(t.Now())
+	}
+}
+
+// arm sets the timer to the next moment at which there is something to decide,
+// and to the next tick at the latest.
+func (t *turn) arm(now time.Time) {
+	t.due = now.Add(t.Tick)
+	next := t.mon.Next()
+	if t.ladder || t.gone || t.eof && t.result == nil {
+		next = t.endDue
+	}
+	if !next.IsZero() && next.Before(t.due) {
+		t.due = next
+	}
+	t.timer.Reset(max(t.due.Sub(now), time.Millisecond))
+}
+
+// woke notices that the machine stood still: we were stopped, or starved, or
+// the disk or the reader held everything up. No deadline counts that time.
+func (t *turn) woke() {
+	if now := t.Now(); now.Sub(t.due) > lateFloor {
+		t.hold(t.due, now, "late wake-up")
+	}
+}
+
+// hold tells the monitor of a time in which nobody read the stream.
+func (t *turn) hold(from, to time.Time, by string) {
+	if from.Before(t.held) {
+		from = t.held
+	}
+	if !to.After(from) {
+		return
+	}
+	t.held = to
+	t.mon.Held(from, to)
+	t.Log.Record(to, slog.LevelWarn, "held",
+		slog.Int64("from", from.UnixMilli()), slog.Int64("to", to.UnixMilli()), slog.String("by", by))
+}
+
+func (t *turn) onTimer() {
+	now := t.Now()
+	switch {
+	case t.ladder:
+		return
+	case !t.endDue.IsZero():
+		if !now.Before(t.endDue) {
+			t.end(t.muteCause())
+		}
+		return
+	case !t.listening(now):
+		return
+	}
+	v := t.mon.Judge(now)
+	switch v.State {
+	case monitor.Lingering:
+		t.Log.Record(now, slog.LevelInfo, "lingering", slog.Int("pid", t.child.PID()))
+		t.end(nil)
+	case monitor.Hung:
+		t.Log.Record(now, slog.LevelError, "hang_detected", attrs(v.Reason)...)
+		t.Say("hang detected, ending the agent: " + v.Reason.Summary)
+		t.end(&cause{outcome: Hang, subtype: "hang", message: v.Reason.Summary, reason: v.Reason})
+	case monitor.Overdue:
+		t.Log.Record(now, slog.LevelError, "duration_exceeded", attrs(v.Reason)...)
+		t.Say("ending the agent: " + v.Reason.Summary)
+		t.end(&cause{outcome: Overtime, subtype: "duration", message: v.Reason.Summary, reason: v.Reason})
+	}
+}
+
+// listening reports whether the stream was read up to this moment. If the pump
+// is held up by the disk or by the reader, that is told as held time; if there
+// is something to read, it is read first.
+func (t *turn) listening(now time.Time) bool {
+	if since := t.pump.busy.Load(); since != 0 {
+		if from := time.UnixMilli(since).UTC(); now.Sub(from) >= held {
+			t.hold(from, now, "reader of stdout or log disk")
+		}
+		return false
+	}
+	if len(t.pump.batches) > 0 {
+		return false
+	}
+	if t.eof {
+		return true
+	}
+	n, err := t.child.Stdout.Buffered()
+	return err != nil || n == 0
+}
+
+func (t *turn) onExit() {
+	t.exited, t.gone = nil, true
+	now := t.Now()
+	t.Log.Record(now, slog.LevelInfo, "agent_exit", slog.Int("pid", t.child.PID()))
+	t.endDue = now.Add(drainGrace)
+	if t.eof || t.result != nil {
+		t.end(nil)
+	}
+}
+
+// onEOF: a stream that has ended without a result will have none. The agent
+// gets the time to leave that it would have after a result.
+func (t *turn) onEOF() {
+	t.eof = true
+	switch now := t.Now(); {
+	case t.gone:
+		t.end(nil)
+	case t.result == nil && !t.ladder:
+		t.Log.Record(now, slog.LevelWarn, "stdout_ended", slog.Int("pid", t.child.PID()))
+		t.endDue = now.Add(t.Policy.ExitGrace)
+	}
+}
+
+// muteCause is why an agent is ended that closed its stdout and stayed.
+func (t *turn) muteCause() *cause {
+	if t.gone {
+		return nil
+	}
+	return &cause{
+		outcome: Failed,
+		subtype: "no_result",
+		message: "the agent closed its stdout without a result and did not exit",
+	}
+}
+
+// onSignal ends the turn; a second signal leaves the polite step out.
+func (t *turn) onSignal(sig syscall.Signal) {
+	t.signals++
+	name := process.SignalName(sig)
+	t.Log.Record(t.Now(), slog.LevelWarn, "signal", slog.String("signal", name), slog.Int("count", t.signals))
+	t.end(&cause{outcome: Stopped, message: "stopped by " + name, signal: sig})
+	if t.signals > 1 {
+		select {
+		case t.hurry <- struct{}{}:
+		default:
+		}
+	}
+	t.giveUp()
+}
+
+// end starts the ladder, once. The first cause stands; nil is for an agent that
+// left by itself or has said its result.
+func (t *turn) end(c *cause) {
+	if t.cause == nil {
+		t.cause = c
+	}
+	if t.ladder {
+		return
+	}
+	t.ladder = true
+	go func() { t.torn <- t.child.End(process.NewLadder(t.KillGrace), t.hurry) }()
+}
+
+// onTorn: nobody of the tree is left, so what is in the pipes now is all there
+// will be, whoever else may hold them.
+func (t *turn) onTorn(td process.Teardown) {
+	t.teardown = &td
+	t.report.Teardown = td
+	t.Log.Record(t.Now(), slog.LevelInfo, "teardown",
+		slog.String("exit", td.Exit.String()),
+		slog.Int64("took_ms", td.Took.Milliseconds()),
+		slog.Any("ended", orEmpty(td.Ended)),
+		slog.Any("left", orEmpty(td.Left)))
+	t.pump.stop()
+	t.giveUp()
+}
+
+// giveUp bounds the wait for a reader who does not read, once we were told to
+// stop and nothing else is left to do.
+func (t *turn) giveUp() {
+	if t.signals > 0 && t.teardown != nil && t.abandon == nil {
+		t.abandon = time.After(abandonAfter)
+	}
+}
+
+func orEmpty(e []process.Ended) []process.Ended {
+	if e == nil {
+		return []process.Ended{}
+	}
+	return e
+}
+
+// join ends what runs beside the owner.
+func (t *turn) join() {
+	_ = t.child.Stdin.Close() // the writer may have done it
+	t.drain.stop()
+	<-t.drain.done
+	_ = t.child.Stderr.Close()
+	if !t.leftover {
+		_ = t.child.Stdout.Close()
+	}
+	t.report.Counts.Stderr = t.drain.bytes
+}
