@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// versionTimeout is how long a stranger called agent may take to say its
+// version.
+const versionTimeout = 10 * time.Second
+
+// cursorVersion is how Cursor's agent names its builds; other vendors ship an
+// agent of the same name.
+var cursorVersion = regexp.MustCompile(`^\d{4}\.\d{2}\.\d{2}-[0-9a-f]{7,}\s*$`)
+
+// findAgent is the path of the agent's binary: the given one, or cursor-agent
+// on the PATH, or an agent there that says it is Cursor's. It never is this
+// program itself, whatever name that goes by.
+func findAgent(given, path string) (string, error) {
+	self, err := selfInfo()
+	if err != nil {
+		return "", err
+	}
+	if given != "" {
+		return checkGiven(given, path, self)
+	}
+	var looked []string
+	for _, name := range []string{"cursor-agent", "agent"} {
+		for _, dir := range filepath.SplitList(path) {
+			if dir == "" {
+				dir = "."
+			}
+			file := filepath.Join(dir, name)
+			why := reject(file, self)
+			if why == nil && name == "agent" {
+				why = isCursors(file)
+			}
+			if why == nil {
+				return file, nil
+			}
+			if !errors.Is(why, fs.ErrNotExist) {
+				looked = append(looked, fmt.Sprintf("%s (%v)", file, why))
+			}
+		}
+	}
+	msg := "no cursor-agent on the PATH, and no agent that is Cursor's"
+	if len(looked) > 0 {
+		msg += "; passed over " + strings.Join(looked, ", ")
+	}
+	return "", fmt.Errorf("%s; looked in %s; install it, or name it with --agent-bin", msg, path)
+}
+
+func checkGiven(given, path string, self os.FileInfo) (string, error) {
+	if !strings.ContainsRune(given, filepath.Separator) {
+		found, err := lookIn(path, given)
+		if err != nil {
+			return "", fmt.Errorf("--agent-bin %s: not on the PATH; name it with its folder, or install it", given)
+		}
+		given = found
+	}
+	if err := reject(given, self); err != nil {
+		return "", fmt.Errorf("--agent-bin %s: %w; name the agent's own binary", given, err)
+	}
+	return given, nil
+}
+
+func lookIn(path, name string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		if file := filepath.Join(dir, name); executable(file) == nil {
+			return file, nil
+		}
+	}
+	return "", fs.ErrNotExist
+}
+
+// reject says why a file cannot be the agent; nil if it may be.
+func reject(file string, self os.FileInfo) error {
+	if err := executable(file); err != nil {
+		return err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return bare(err)
+	}
+	if os.SameFile(info, self) {
+		return errors.New("leads to cursor-wrap itself")
+	}
+	return nil
+}
+
+func executable(file string) error {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return bare(err)
+	case info.IsDir():
+		return errors.New("is a directory")
+	case info.Mode().Perm()&0o111 == 0:
+		return errors.New("not executable")
+	}
+	return nil
+}
+
+// bare is the cause without the path, which the caller names.
+func bare(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func selfInfo() (os.FileInfo, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return os.Stat(exe)
+}
+
+// isCursors asks a file called agent for its version.
+func isCursors(file string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, file, "--version")
+	cmd.WaitDelay = time.Second // a descendant that holds its stdout does not hold us
+	out, err := cmd.Output()
+	if !cursorVersion.Match(out) {
+		if err == nil {
+			err = errors.New("its --version is not Cursor's")
+		}
+		return fmt.Errorf("--version: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"cursor-wrap/internal/journal"
+	"cursor-wrap/internal/monitor"
+)
+
+// envPrefix begins the name of the variable that stands for a flag.
+const envPrefix = "CURSOR_WRAP_"
+
+// options are what a run can be told.
+type options struct {
+	print        bool
+	outputFormat string
+	policy       monitor.Policy
+	tick         time.Duration
+	killGrace    time.Duration
+
+	logDir    string
+	logLevel  string
+	logSync   string
+	retention time.Duration
+	flagged   time.Duration
+	synthetic bool
+
+	agentBin  string
+	model     string
+	workspace string
+	force     bool
+	resume    string
+
+	agentFlags []string // the agent's own, in the order in which they were given
+}
+
+func (o *options) register(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.BoolVarP(&o.print, "print", "p", false, "run one prompt without a terminal and exit")
+	f.StringVar(&o.outputFormat, "output-format", "stream-json", "what stdout shows: stream-json, the agent's bytes; json, its result line alone")
+	o.registerPolicy(f)
+	duration(f, &o.tick, "tick-interval", 5*time.Second, "the longest that the wrapper sleeps between two looks")
+	duration(f, &o.killGrace, "kill-grace", 5*time.Second, "between SIGTERM and SIGKILL")
+
+	f.StringVar(&o.logDir, "log-dir", "", "folder of the session logs (default ~/.cursor-wrap/logs)")
+	f.StringVar(&o.logLevel, "log-level", "debug", "least level that the session log keeps: debug, info, warn, error; raw events are debug")
+	f.StringVar(&o.logSync, "log-sync", string(journal.Always), "how far an event is logged before it is forwarded: always, on the disk; written, in the kernel; none, as written but never synced")
+	duration(f, &o.retention, "log-retention", 7*24*time.Hour, "age at which a session log goes at the next start; 0 keeps it")
+	duration(f, &o.flagged, "flagged-retention", 90*24*time.Hour, "the same for logs of runs that did not succeed")
+	f.BoolVar(&o.synthetic, "synthetic-result", true, "end the stream of a failed run with a result line of our own")
+
+	f.StringVar(&o.agentBin, "agent-bin", "", "the agent's binary (default cursor-agent, or Cursor's agent, on the PATH)")
+	f.StringVar(&o.model, "model", "", "the agent's model")
+	f.StringVar(&o.workspace, "workspace", "", "the agent's workspace")
+	f.BoolVarP(&o.force, "force", "f", true, "let the agent run commands unasked")
+	f.BoolVar(&o.force, "yolo", true, "the same as --force")
+	f.StringVar(&o.resume, "resume", "", "the id of the chat to go on with")
+	o.registerAgent(f)
+}
+
+// registerPolicy adds the thresholds; replay has the same ones.
+func (o *options) registerPolicy(f *pflag.FlagSet) {
+	d := monitor.Default()
+	duration(f, &o.policy.Idle, "idle-timeout", d.Idle, "silence with no tool call open; 0 is never, as for all timeouts")
+	duration(f, &o.policy.ToolGrace, "tool-grace", d.ToolGrace, "added to the wait that a tool call declares")
+	duration(f, &o.policy.Tool, "tool-timeout", d.Tool, "a tool call that declares no wait")
+	duration(f, &o.policy.Startup, "startup-timeout", d.Startup, "from the start to the first line")
+	duration(f, &o.policy.Background, "background-timeout", d.Background, "silence while background work is unfinished")
+	duration(f, &o.policy.Reconnect, "reconnect-timeout", d.Reconnect, "nothing but reconnection attempts")
+	duration(f, &o.policy.ExitGrace, "exit-grace", d.ExitGrace, "from the result to the exit of the agent")
+	duration(f, &o.policy.Max, "max-duration", d.Max, "the whole run")
+}
+
+// registerAgent adds the agent's own documented flags, which are passed on as
+// they are given.
+func (o *options) registerAgent(f *pflag.FlagSet) {
+	for _, name := range []string{
+		"trust", "approve-mcps", "stream-partial-output", "auto-review", "plan", "continue",
+		"single-turn", "disable-auto-update", "debug",
+	} {
+		v := &agentFlag{name: name, isBool: true, list: &o.agentFlags}
+		f.VarPF(v, name, "", "passed on to the agent").NoOptDefVal = "true"
+	}
+	for _, name := range []string{
+		"mode", "sandbox", "api-key", "auth-token", "add-dir", "plugin-dir", "exclude-tools",
+		"background-shell-timeout", "new-session-id", "data-dir", "conversation-history-file",
+	} {
+		f.Var(&agentFlag{name: name, list: &o.agentFlags}, name, "passed on to the agent")
+	}
+	f.VarP(&agentFlag{name: "header", short: "-H", list: &o.agentFlags}, "header", "H", "passed on to the agent")
+	f.VarP(&agentFlag{name: "endpoint", short: "-e", list: &o.agentFlags}, "endpoint", "e", "passed on to the agent")
+	f.VarP(&agentFlag{name: "worktree", list: &o.agentFlags}, "worktree", "w", "passed on to the agent")
+}
+
+// agentFlag is a flag of the agent's. Setting it adds it to the list.
+type agentFlag struct {
+	name   string
+	short  string // how the agent knows it, where not by --name
+	isBool bool
+	value  string
+	list   *[]string
+}
+
+func (a *agentFlag) String() string { return a.value }
+
+func (a *agentFlag) Type() string {
+	if a.isBool {
+		return "bool"
+	}
+	return "string"
+}
+
+func (a *agentFlag) Set(v string) error {
+	a.value = v
+	name := a.short
+	if name == "" {
+		name = "--" + a.name
+	}
+	if !a.isBool {
+		*a.list = append(*a.list, name, v)
+		return nil
+	}
+	on, err := strconv.ParseBool(v)
+	if err != nil {
+		return fmt.Errorf("want true or false")
+	}
+	if on {
+		*a.list = append(*a.list, name)
+	}
+	return nil
+}
+
+// duration registers a flag that also understands days.
+func duration(f *pflag.FlagSet, p *time.Duration, name string, value time.Duration, usage string) {
+	*p = value
+	f.Var((*span)(p), name, usage)
+}
+
+// span is a duration that may be given in days: 90s, 10m, 7d.
+type span time.Duration
+
+func (s *span) Type() string { return "duration" }
+
+func (s *span) String() string {
+	d := time.Duration(*s)
+	switch {
+	case d == 0:
+		return "0"
+	case d%(24*time.Hour) == 0:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	case d%time.Minute == 0 && d > time.Minute:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d%time.Second == 0:
+		return fmt.Sprintf("%ds", d/time.Second)
+	}
+	return d.String()
+}
+
+func (s *span) Set(v string) error {
+	d, err := time.ParseDuration(v)
+	if days, ok := strings.CutSuffix(v, "d"); ok {
+		var n float64
+		n, err = strconv.ParseFloat(days, 64)
+		d = time.Duration(n * 24 * float64(time.Hour))
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("want a duration such as 90s, 10m or 7d")
+	case d < 0:
+		return fmt.Errorf("a duration cannot be negative")
+	}
+	*s = span(d)
+	return nil
+}
+
+// fromEnv sets every flag that was not given and whose variable is.
+func fromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
+	var err error
+	f.VisitAll(func(flag *pflag.Flag) {
+		name := envPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		v, ok := lookup(name)
+		if !ok || v == "" || flag.Changed || err != nil || flag.Name == "help" {
+			return
+		}
+		if flag.Name == "yolo" && f.Changed("force") || flag.Name == "force" && f.Changed("yolo") {
+			return
+		}
+		if e := f.Set(flag.Name, v); e != nil {
+			err = usagef("correct it or unset it", "environment: %s=%q: %v", name, v, e)
+		}
+	})
+	return err
+}
+
+// check refuses what no run can be made of.
+func (o *options) check() error {
+	switch o.outputFormat {
+	case "stream-json", "json":
+	case "text":
+		return usagef("use stream-json or json", "--output-format text: this version has no text output")
+	default:
+		return usagef("use stream-json or json", "--output-format %q: not known", o.outputFormat)
+	}
+	if !slices.Contains([]journal.Sync{journal.Always, journal.Written, journal.None}, journal.Sync(o.logSync)) {
+		return usagef("use always, written or none", "--log-sync %q: not known", o.logSync)
+	}
+	if _, err := o.level(); err != nil {
+		return usagef("use debug, info, warn or error", "--log-level %q: not known", o.logLevel)
+	}
+	if o.tick == 0 {
+		return usagef("use a second or more", "--tick-interval 0: the wrapper has to look from time to time")
+	}
+	return nil
+}
+
+func (o *options) level() (slog.Level, error) {
+	var l slog.Level
+	err := l.UnmarshalText([]byte(o.logLevel))
+	return l, err
+}
+
+// agentArgs is the agent's command line. The prompt is not on it: it goes to
+// stdin, which every version of the agent reads, and nobody else can see.
+func (o *options) agentArgs(extra []string) []string {
+	args := []string{"--print", "--output-format", "stream-json"}
+	if o.resume != "" {
+		args = append(args, "--resume", o.resume)
+	}
+	if o.force {
+		args = append(args, "--force")
+	}
+	if o.model != "" {
+		args = append(args, "--model", o.model)
+	}
+	if o.workspace != "" {
+		args = append(args, "--workspace", o.workspace)
+	}
+	return slices.Concat(args, o.agentFlags, extra)
+}
+
+// masked is a command line as it may be shown: the values of flags that carry
+// secrets are left out, whichever way they are written.
+func masked(args []string) []string {
+	const mask = "***"
+	out := slices.Clone(args)
+	hide := false
+	for i, a := range args {
+		name, value, joined := strings.Cut(a, "=")
+		switch {
+		case hide:
+			out[i], hide = mask, false
+		case strings.HasPrefix(a, "-H") && len(a) > 2 && !strings.HasPrefix(a, "--"):
+			out[i] = "-H" + mask
+		case !secret(name):
+		case joined && value != "":
+			out[i] = name + "=" + mask
+		default:
+			hide = !joined
+		}
+	}
+	return out
+}
+
+// secret reports whether a flag's value must not be shown.
+func secret(name string) bool {
+	if name == "-H" || name == "--header" {
+		return true
+	}
+	name, ok := strings.CutPrefix(strings.ToLower(name), "--")
+	return ok && slices.ContainsFunc([]string{"key", "token", "secret", "password"}, func(s string) bool {
+		return strings.Contains(name, s)
+	})
+}
+
+// home is ~/.cursor-wrap.
+func home() (string, error) {
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	return dir + "/.cursor-wrap", nil
+}

@@ -1,0 +1,9 @@
+// Cursor-wrap stands where cursor-agent -p stood: it runs the agent, repeats
+// its stream byte for byte, ends it when it hangs, and exits with the truth.
+package main
+
+import "os"
+
+func main() {
+	os.Exit(run(os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"cursor-wrap/internal/journal"
+	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/report"
+)
+
+// newReplay is the subcommand by which people tune thresholds: what would the
+// monitor have said of this run?
+func newReplay(std stdio, code *int) *cobra.Command {
+	var raw, asJSON bool
+	var o options
+	c := &cobra.Command{
+		Use:   "replay [flags] LOG",
+		Short: "Run the monitor over a recorded session log, or give the agent's stdout back",
+		Long: `replay feeds a session log to the same monitor that judged the run and prints
+the phases, the deadlines and the verdict with their times. The thresholds are
+the recorded ones; flags, and nothing else, change them.
+
+With --raw it writes the agent's stdout back, byte for byte.`,
+		Example: `  cursor-wrap replay run.jsonl
+  cursor-wrap replay --idle-timeout 30s --json run.jsonl
+  cursor-wrap replay --raw run.jsonl > stream.jsonl`,
+		Args: cobra.MatchAll(func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("see cursor-wrap replay --help", "replay takes one session log, not %d", len(args))
+			}
+			return nil
+		}),
+		RunE: func(c *cobra.Command, args []string) error {
+			log, err := os.Open(args[0])
+			if err != nil {
+				return fmt.Errorf("open log: %w; name a file of ~/.cursor-wrap/logs", err)
+			}
+			defer log.Close()
+			out := bufio.NewWriter(std.out)
+			if raw {
+				_, err = journal.WriteRaw(out, log)
+			} else {
+				err = report.Replay(log, adjustment(c.Flags()), printer(out, asJSON))
+			}
+			if err != nil {
+				err = fmt.Errorf("replay %s: %w", args[0], err)
+			}
+			return errors.Join(err, out.Flush())
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().BoolVar(&raw, "raw", false, "write the agent's stdout back instead")
+	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	o.registerPolicy(c.Flags())
+	return c
+}
+
+// adjustment sets the thresholds that were given on the command line, and
+// leaves the recorded ones otherwise.
+func adjustment(given *pflag.FlagSet) func(*monitor.Policy) {
+	return func(p *monitor.Policy) {
+		recorded := options{}
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		recorded.registerPolicy(f)
+		recorded.policy = *p
+		given.Visit(func(flag *pflag.Flag) {
+			if f.Lookup(flag.Name) != nil {
+				_ = f.Set(flag.Name, flag.Value.String()) // it was parsed once already
+			}
+		})
+		*p = recorded.policy
+	}
+}
+
+func printer(w io.Writer, asJSON bool) func(report.Moment) {
+	if asJSON {
+		enc := json.NewEncoder(w)
+		return func(m report.Moment) { _ = enc.Encode(m) } // Flush tells a failed write
+	}
+	return func(m report.Moment) {
+		fmt.Fprintf(w, "%12s  %-8s", "+"+m.Elapsed.String(), m.What)
+		if m.What == "phase" {
+			fmt.Fprintf(w, "  %s", m.Phase)
+			if m.Deadline != nil {
+				fmt.Fprintf(w, ", deadline %s later", monitor.Span(m.Deadline.Sub(m.At)))
+			}
+		}
+		if m.Text != "" {
+			fmt.Fprintf(w, "  %s", m.Text)
+		}
+		fmt.Fprintln(w)
+	}
+}

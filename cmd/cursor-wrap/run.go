@@ -1,0 +1,199 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"cursor-wrap/internal/format"
+	"cursor-wrap/internal/journal"
+	"cursor-wrap/internal/process"
+	"cursor-wrap/internal/supervise"
+)
+
+// markerEnv marks the agent's tree as ours: "carries our run's id" is a hint
+// for people and for cleaning up, never a licence to kill.
+const markerEnv = envPrefix + "RUN"
+
+// newRun makes a run of the root command and adds its explicit form, so that a
+// prompt may be the name of a subcommand.
+func newRun(root *cobra.Command, std stdio, code *int) {
+	o := &options{}
+	o.register(root.Flags())
+	root.RunE = func(c *cobra.Command, args []string) error {
+		prompts, extra := args, []string(nil)
+		if n := c.ArgsLenAtDash(); n >= 0 {
+			prompts, extra = args[:n], args[n:]
+		}
+		if err := fromEnv(c.Flags(), os.LookupEnv); err != nil {
+			return err
+		}
+		var err error
+		*code, err = o.run(prompts, extra, std)
+		return err
+	}
+	explicit := &cobra.Command{
+		Use:     "run [flags] [prompt] [-- agent-flags...]",
+		Short:   "Run the agent on one prompt (what happens without a subcommand, too)",
+		Example: rootExample,
+		Args:    cobra.ArbitraryArgs,
+		RunE:    root.RunE,
+	}
+	explicit.Flags().SortFlags = false
+	explicit.Flags().AddFlagSet(root.Flags())
+	root.AddCommand(explicit)
+}
+
+// run is one headless run. An error means that no agent was started because
+// the call was wrong; everything else is told by the exit code.
+func (o *options) run(prompts, extra []string, std stdio) (int, error) {
+	if err := o.check(); err != nil {
+		return 0, err
+	}
+	if !o.print {
+		return 0, usagef("pass -p", "without -p a run would be a conversation, which this version does not have")
+	}
+	prompt, err := readPrompt(prompts, std.in)
+	if err != nil {
+		return 0, err
+	}
+	con := newConsole(std.err)
+	defer con.close()
+
+	now := supervise.NewClock()
+	log, err := o.openLog(now(), con)
+	if err != nil {
+		return 0, usagef("free the folder, or choose another with --log-dir", "%v", err)
+	}
+	r := &headless{options: o, now: now, log: log, con: con, id: newRunID(), extra: extra}
+	return r.run(prompt, std.out), nil
+}
+
+func (o *options) openLog(start time.Time, con *console) (*journal.Log, error) {
+	if o.logDir == "" {
+		dir, err := home()
+		if err != nil {
+			return nil, err
+		}
+		o.logDir = filepath.Join(dir, "logs")
+	}
+	level, err := o.level()
+	if err != nil {
+		return nil, err
+	}
+	return journal.Open(journal.Options{
+		Dir: o.logDir, Start: start, Sync: journal.Sync(o.logSync), Level: level, Warn: con.say,
+	})
+}
+
+// headless is a run under way.
+type headless struct {
+	*options
+	now   func() time.Time
+	log   *journal.Log
+	con   *console
+	id    string
+	extra []string // agent flags from behind the --
+}
+
+func (h *headless) run(prompt []byte, stdout *os.File) int {
+	pruned := make(chan struct{})
+	go func() {
+		defer close(pruned)
+		if _, err := journal.Prune(h.logDir, h.now(), h.retention, h.flagged); err != nil {
+			h.log.Record(h.now(), slog.LevelWarn, "prune_failed", slog.String("error", err.Error()))
+		}
+	}()
+	h.recordStart(len(prompt))
+	var out format.Output = format.NewStream(stdout)
+	if h.outputFormat == "json" {
+		out = format.NewResult(stdout)
+	}
+	report := supervise.Run(supervise.Config{
+		Launch: h.launch, Prompt: prompt, Policy: h.policy, Tick: h.tick, KillGrace: h.killGrace,
+		SessionID: h.resume, Log: h.log, Out: out, Silent: !h.synthetic, Stderr: h.con, Say: h.con.say,
+		Stop: stopSignals(), Now: h.now,
+	})
+	<-pruned
+	h.tell(report)
+	h.recordEnd(report)
+	return report.ExitCode
+}
+
+func (h *headless) launch() (supervise.Child, error) {
+	path, err := findAgent(h.agentBin, os.Getenv("PATH"))
+	if err != nil {
+		return supervise.Child{}, err
+	}
+	args := h.agentArgs(h.extra)
+	a, err := process.Start(process.Spec{Path: path, Args: args, Env: append(os.Environ(), markerEnv+"="+h.id)})
+	if err != nil {
+		return supervise.Child{}, err
+	}
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		resolved = path
+	}
+	h.log.Record(h.now(), slog.LevelInfo, "spawn",
+		slog.Int("pid", a.PID()), slog.String("path", path), slog.String("resolved", resolved), slog.Any("args", masked(args)))
+	return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr}, nil
+}
+
+// tell is what a person or a CI log reads on stderr: nothing after a success.
+func (h *headless) tell(r supervise.Report) {
+	if r.Outcome == supervise.Success {
+		return
+	}
+	h.con.say(fmt.Sprintf("%s: %s; log: %s", r.Outcome, r.Message, h.log.Path()))
+	if r.Advice != "" {
+		h.con.say("try: " + r.Advice)
+	}
+}
+
+func (h *headless) recordStart(prompt int) {
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = ""
+	}
+	h.log.Record(h.now(), slog.LevelInfo, "run_start",
+		slog.String("run_id", h.id), slog.String("version", versionString()), slog.Int("pid", os.Getpid()),
+		slog.String("cwd", dir), slog.String("workspace", h.workspace), slog.String("resume", h.resume),
+		slog.Int("prompt_bytes", prompt), slog.String("output_format", h.outputFormat), slog.String("log_sync", h.logSync),
+		slog.Any("policy", h.policy))
+}
+
+func (h *headless) recordEnd(r supervise.Report) {
+	var self syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &self) // cannot fail for ourselves
+	exit := r.Teardown.Exit
+	lostRecords, lostBytes := h.log.Lost()
+	h.log.Record(h.now(), slog.LevelInfo, "run_end",
+		slog.String("outcome", string(r.Outcome)), slog.Int("exit_code", r.ExitCode), slog.String("message", r.Message),
+		slog.String("session_id", r.SessionID), slog.Int64("took_ms", r.Took.Milliseconds()), slog.Any("counts", r.Counts),
+		slog.Int64("lost_records", lostRecords), slog.Int64("lost_bytes", lostBytes),
+		slog.Group("agent", slog.Int("exit_code", exit.Code), slog.String("signal", process.SignalName(exit.Signal)),
+			slog.Int64("cpu_ms", (exit.User+exit.System).Milliseconds()), slog.Int64("max_rss_bytes", exit.MaxRSS)),
+		slog.Group("wrapper", slog.Int64("cpu_ms", (self.Utime.Nano()+self.Stime.Nano())/1e6),
+			slog.Int64("max_rss_bytes", process.MaxRSS(&self))))
+	if r.Outcome != supervise.Success {
+		if err := h.log.Flag(string(r.Outcome), h.now()); err != nil {
+			h.con.say(err.Error())
+		}
+	}
+	if err := h.log.Close(); err != nil {
+		h.con.say(err.Error())
+	}
+}
+
+func newRunID() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails, crypto/rand says
+	return hex.EncodeToString(b[:])
+}
