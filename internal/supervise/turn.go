@@ -80,6 +80,7 @@ type turn struct {
 	drain *drain
 	timer *time.Timer
 	due   time.Time // when the timer was meant to fire
+	rest  time.Time // nothing is judged before: the pump has something to do first
 
 	exited   <-chan struct{} // nil once seen
 	gone     bool            // the agent's process has ended
@@ -188,6 +189,9 @@ func (t *turn) arm(now time.Time) {
 	if !next.IsZero() && next.Before(t.due) {
 		t.due = next
 	}
+	if t.due.Before(t.rest) {
+		t.due = t.rest
+	}
 	t.timer.Reset(max(t.due.Sub(now), time.Millisecond))
 }
 
@@ -224,6 +228,7 @@ func (t *turn) onTimer() {
 		}
 		return
 	case !t.listening(now):
+		t.rest = now.Add(held)
 		return
 	}
 	v := t.mon.Judge(now)
