@@ -154,9 +154,13 @@ func (t *turn) loop() {
 	t.timer = time.NewTimer(t.Tick)
 	defer t.timer.Stop()
 	t.arm(t.began)
+	batches := t.pump.batches
 	for t.teardown == nil || !t.eof {
 		select {
-		case b, ok := <-t.pump.batches:
+		case b, ok := <-batches:
+			if !ok {
+				batches = nil // a closed channel would be ready for ever
+			}
 			t.woke()
 			t.batch(b, ok)
 		case <-t.exited:
