@@ -18,8 +18,9 @@ import (
 type Output interface {
 	// Line takes a whole line without its end.
 	Line(line []byte, ev *events.Event)
-	// Part takes the next piece of a line that is too long to be held.
-	Part(piece []byte, ev *events.Event)
+	// Part takes the next piece of a line that is too long to be held, and is
+	// told which one is the last.
+	Part(piece []byte, ev *events.Event, last bool)
 	// Forward takes the next bytes of the stream, wherever they are cut.
 	Forward(b []byte) error
 	// Finish ends the stream; f is nil unless a failure is to be told in it.
@@ -74,8 +75,8 @@ func line(v any) []byte {
 
 // Stream forwards the agent's bytes as they are.
 type Stream struct {
-	w    io.Writer
-	last byte // the last byte that went out; 0 before the first
+	w       io.Writer
+	midLine bool // something went out, and it did not end a line
 }
 
 // NewStream returns an Output that repeats the stream on w byte for byte.
@@ -88,7 +89,7 @@ func (s *Stream) Forward(b []byte) error {
 	}
 	n, err := s.w.Write(b)
 	if n > 0 {
-		s.last = b[n-1]
+		s.midLine = b[n-1] != '\n'
 	}
 	return err
 }
@@ -97,7 +98,7 @@ func (s *Stream) Forward(b []byte) error {
 func (s *Stream) Line([]byte, *events.Event) {}
 
 // Part does nothing: the bytes are out already.
-func (s *Stream) Part([]byte, *events.Event) {}
+func (s *Stream) Part([]byte, *events.Event, bool) {}
 
 // Finish writes the two lines of a failure, on lines of their own even where
 // the agent's last line was cut short.
@@ -107,7 +108,7 @@ func (s *Stream) Finish(f *Failure) error {
 	}
 	system, result := f.lines()
 	out := append(system, result...)
-	if s.last != 0 && s.last != '\n' {
+	if s.midLine {
 		out = append([]byte{'\n'}, out...)
 	}
 	_, err := s.w.Write(out)
@@ -138,15 +139,14 @@ func (r *Result) Line(line []byte, ev *events.Event) {
 
 // Part keeps a result that is too long to be parsed: it is held all the same,
 // because it is what the caller waits for.
-func (r *Result) Part(piece []byte, ev *events.Event) {
-	if ev.Ended == nil {
-		r.inPart = false
-		return
+func (r *Result) Part(piece []byte, ev *events.Event, last bool) {
+	if ev.Ended != nil {
+		if !r.inPart {
+			r.line = r.line[:0]
+		}
+		r.line = append(r.line, piece...)
 	}
-	if !r.inPart {
-		r.line, r.inPart = r.line[:0], true
-	}
-	r.line = append(r.line, piece...)
+	r.inPart = ev.Ended != nil && !last
 }
 
 // Finish writes the result, or the failure where there was none.

@@ -21,12 +21,12 @@ import (
 type Monitor struct {
 	policy Policy
 
-	start     time.Time // of the turn
-	lastEvent time.Time // any line, or bytes of one
-	lastReal  time.Time // a line that is more than a reconnection attempt
-	result    time.Time // the first result line; zero before it
-	lastName  string
-	attempts  int // reconnection lines since lastReal
+	start     time.Time    // of the turn
+	lastEvent time.Time    // any line, or bytes of one
+	lastReal  time.Time    // a line that is more than a reconnection attempt
+	result    time.Time    // the first result line; zero before it
+	last      events.Event // no more of it than its name
+	attempts  int          // reconnection lines since lastReal
 	lines     bool
 
 	open       map[string]*openCall
@@ -80,9 +80,10 @@ func (m *Monitor) Observe(at time.Time, ev *events.Event) Note {
 	at = m.listening(at)
 	m.lines = true
 	m.lastEvent = at
-	if ev.Kind != events.Partial {
-		m.lastName = ev.Name()
+	if ev.Kind == events.Partial {
+		return Nothing // a sign of life; what it will be is not known yet
 	}
+	m.last.Kind, m.last.Type, m.last.Subtype = ev.Kind, ev.Type, ev.Subtype
 	if !ev.Progress() {
 		m.attempts++
 		return Nothing

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"cursor-wrap/internal/events"
 )
 
 // Phase is what the agent is doing, as far as the stream tells.
@@ -183,7 +185,7 @@ func (m *Monitor) reason(at time.Time, kind Kind, deadline time.Time) *Reason {
 		Silence:    Span(at.Sub(m.lastEvent)),
 		NoProgress: Span(at.Sub(m.lastReal)),
 		Elapsed:    Span(at.Sub(m.start)),
-		LastEvent:  m.lastName,
+		LastEvent:  m.lastName(),
 		Attempts:   m.attempts,
 		Witness:    "stream",
 		OpenCalls:  []Call{},
@@ -203,6 +205,14 @@ func (m *Monitor) reason(at time.Time, kind Kind, deadline time.Time) *Reason {
 	}
 	r.Summary = r.summary()
 	return r
+}
+
+// lastName is the name of the last whole line, or empty before it.
+func (m *Monitor) lastName() string {
+	if m.lastEvent.Equal(m.start) && m.last == (events.Event{}) {
+		return ""
+	}
+	return m.last.Name()
 }
 
 func (m *Monitor) limit(kind Kind, deadline time.Time) Span {

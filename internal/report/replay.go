@@ -17,7 +17,7 @@ import (
 
 // Moment is one thing that a replay came by.
 type Moment struct {
-	At       time.Time       `json:"at"`
+	At       monitor.Millis  `json:"at,omitzero"`        // unset for what is torn
 	Elapsed  monitor.Span    `json:"elapsed_ms"`         // since the start of the turn
 	What     string          `json:"what"`               // start, phase, held, exit, verdict, recorded, end
 	Phase    monitor.Phase   `json:"phase,omitempty"`    // of the agent, from then on
@@ -86,6 +86,7 @@ func read(log io.Reader, tell func(Moment)) ([]fact, monitor.Policy, error) {
 		}
 		switch {
 		case rec.Msg == "raw_event":
+			joined = joined[:0] // the end of those pieces was lost
 			facts = append(facts, fact{at: rec.Recv, what: line, event: events.Parse(rec.Raw)})
 		case rec.Msg == "raw_part":
 			ev := events.Event{Kind: events.Partial}
@@ -111,7 +112,7 @@ func read(log io.Reader, tell func(Moment)) ([]fact, monitor.Policy, error) {
 }
 
 func whole(line []byte) events.Event {
-	if len(line) >= events.MaxLine {
+	if len(line) > events.MaxLine {
 		return events.ParseHead(line[:64<<10])
 	}
 	return events.Parse(line)
@@ -240,7 +241,7 @@ func (p *replay) finish() {
 func (p *replay) say(at time.Time, what, text string) { p.tell(p.moment(at, what, text)) }
 
 func (p *replay) moment(at time.Time, what, text string) Moment {
-	m := Moment{At: at, Elapsed: monitor.Span(at.Sub(p.start)), What: what, Phase: p.mon.Phase(), Text: text}
+	m := Moment{At: monitor.Millis{Time: at}, Elapsed: monitor.Span(at.Sub(p.start)), What: what, Phase: p.mon.Phase(), Text: text}
 	if d := p.mon.Deadline(); !d.IsZero() {
 		m.Deadline = &monitor.Millis{Time: d}
 	}
