@@ -5,13 +5,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"syscall"
 	"unicode/utf8"
 
 	"cursor-wrap/internal/format"
-	"cursor-wrap/internal/monitor"
 	"cursor-wrap/internal/process"
 )
 
@@ -28,6 +28,9 @@ func (t *turn) finish() Report {
 	r.ExitCode = ExitCode(c.outcome, c.signal)
 	if c.outcome == Failed {
 		r.Advice = advise(t.said())
+		if r.Advice == "" && t.drain != nil {
+			r.Advice = advise(string(t.drain.head))
+		}
 	}
 	if t.leftover || t.outErr != nil {
 		return *r
@@ -44,10 +47,13 @@ func (t *turn) finish() Report {
 // could read is not delivered; one that was delivered wins over every cause.
 func (t *turn) verdict() cause {
 	switch {
+	case t.delivered: // what was lost after it is not the caller's loss
 	case errors.Is(t.outErr, syscall.EPIPE):
 		return cause{outcome: Stopped, message: "the reader of stdout has left", signal: syscall.SIGPIPE}
 	case t.outErr != nil:
 		return cause{outcome: Failed, message: "write stdout: " + t.outErr.Error()}
+	}
+	switch {
 	case t.result != nil && t.result.IsError:
 		return cause{outcome: Failed, message: "the agent's result is an error"}
 	case t.result != nil && len(t.report.Teardown.Left) > 0:
@@ -70,7 +76,7 @@ func names(left []process.Ended) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(e.Proc.String())
+		fmt.Fprintf(&b, "%s (%s)", e.Proc, e.Why())
 	}
 	return b.String()
 }
@@ -86,11 +92,11 @@ func (t *turn) failure(c cause) *format.Failure {
 		Signal string `json:"signal,omitempty"`
 	}
 	wrapper := struct {
-		Outcome  Outcome         `json:"outcome"`
-		ExitCode int             `json:"exit_code"`
-		Reason   *monitor.Reason `json:"reason,omitempty"`
-		Agent    *agent          `json:"agent,omitempty"`
-		Advice   string          `json:"advice,omitempty"`
+		Outcome  Outcome `json:"outcome"`
+		ExitCode int     `json:"exit_code"`
+		Reason   any     `json:"reason,omitempty"`
+		Agent    *agent  `json:"agent,omitempty"`
+		Advice   string  `json:"advice,omitempty"`
 	}{c.outcome, ExitCode(c.outcome, c.signal), c.reason, nil, t.report.Advice}
 	if t.report.Started {
 		exit := t.report.Teardown.Exit

@@ -33,29 +33,29 @@ func (p *pump) take(n int) {
 	if whole {
 		p.commit(p.tail)
 	} else if n > 0 {
-		p.cur.events = append(p.cur.events, events.Event{Kind: events.Partial})
+		p.saw(&events.Event{Kind: events.Partial}, 0)
 	}
-	if p.long || p.end-p.tail >= events.MaxLine {
-		p.pieces()
+	if p.long || p.tooLong(p.end) {
+		p.pieces(p.end)
 	}
 	p.compact()
 }
 
 // line takes the present line, which ends before buf[end] with eol.
 func (p *pump) line(end int, eol string) {
+	if !p.long && p.tooLong(end) {
+		p.pieces(end) // it came too fast to be noticed before its end
+	}
 	line := p.buf[p.tail:end]
 	if eol == "\n" && len(line) > 0 && line[len(line)-1] == '\r' {
 		line, eol = line[:len(line)-1], "\r\n"
 	}
-	// The event is built where it stays: behind an interface a pointer to a
-	// local one would cost an allocation a line.
-	p.cur.events = append(p.cur.events, events.Event{})
-	ev := &p.cur.events[len(p.cur.events)-1]
+	ev := &p.ev // not a local one: behind an interface that would be an allocation a line
 	switch {
 	case p.long:
 		p.long, *ev = false, p.head
 		p.log.Part(line, true, eol)
-		p.out.Part(line, ev)
+		p.out.Part(line, ev, true)
 	case p.sent > p.tail: // a pause has split it: its first part is out
 		*ev = events.Parse(line)
 		p.rest(line, eol)
@@ -68,6 +68,30 @@ func (p *pump) line(end int, eol string) {
 	if ev.Kind == events.Text && len(line) > 0 {
 		p.text = append(p.text[:0], line[:min(len(line), errorsMax)]...)
 	}
+	p.saw(ev, 1)
+}
+
+// tooLong reports whether the present line, as far as the given index, cannot be
+// held; a carriage return may belong to its ending.
+func (p *pump) tooLong(end int) bool {
+	n := end - p.tail
+	if n > 0 && p.buf[end-1] == '\r' {
+		n--
+	}
+	return n > events.MaxLine
+}
+
+// saw puts an event into the batch.
+func (p *pump) saw(ev *events.Event, lines int) {
+	list := p.cur.events
+	if n := len(list); n > 0 && plain(ev) && plain(&list[n-1].Event) {
+		if ev.Kind != events.Partial {
+			list[n-1].Event = *ev
+		}
+		list[n-1].lines += lines
+		return
+	}
+	p.cur.events = append(list, seen{*ev, lines})
 }
 
 // rest records what of a line a pause has not let through already.
@@ -92,22 +116,23 @@ func (p *pump) commit(to int) {
 	p.sent = max(p.sent, to)
 }
 
-// pieces passes on all that is there of a line that is too long to be held.
-func (p *pump) pieces() {
+// pieces passes on what there is, up to the given index, of a line that is too
+// long to be held.
+func (p *pump) pieces(end int) {
 	if !p.long {
 		p.long = true
-		p.head = events.ParseHead(p.buf[p.tail:min(p.tail+headSize, p.end)])
-		p.out.Part(p.buf[p.tail:p.sent], &p.head) // what a pause has let through already
+		p.head = events.ParseHead(p.buf[p.tail:min(p.tail+headSize, end)])
+		p.out.Part(p.buf[p.tail:max(p.sent, p.tail)], &p.head, false) // what a pause has let through already
 	}
-	for p.sent < p.end {
-		to := min(p.sent+pieceSize, p.end)
-		piece := p.buf[p.sent:to]
+	for from := max(p.sent, p.tail); from < end; from = p.sent {
+		to := min(from+pieceSize, end)
+		piece := p.buf[from:to]
 		p.log.Begin(p.cur.at)
 		p.log.Part(piece, false, "")
-		p.out.Part(piece, &p.head)
+		p.out.Part(piece, &p.head, false)
 		p.commit(to)
 	}
-	p.tail = p.end
+	p.tail = end
 }
 
 // flush passes on the beginning of a line whose writer has paused. It was

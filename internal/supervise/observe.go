@@ -19,7 +19,8 @@ func (t *turn) batch(b *batch, ok bool) {
 		return
 	}
 	for i := range b.events {
-		t.observe(b.at, &b.events[i])
+		t.report.Counts.Lines += int64(b.events[i].lines)
+		t.observe(b.at, &b.events[i].Event)
 	}
 	t.report.Counts.Bytes += int64(b.bytes)
 	if long := b.until.Sub(b.at) >= held; long || t.held.After(b.at) {
@@ -29,9 +30,13 @@ func (t *turn) batch(b *batch, ok bool) {
 		}
 		t.hold(b.at, b.until, by)
 	}
+	if len(b.events) > 0 {
+		t.suspected = time.Time{}
+	}
 	if b.err != nil {
 		t.stdoutFailed(b.err)
 	}
+	t.delivered = t.delivered || t.result != nil && t.outErr == nil
 	at := b.at
 	t.pump.spare <- b
 	t.transition(at)
@@ -42,9 +47,6 @@ func (t *turn) batch(b *batch, ok bool) {
 
 func (t *turn) observe(at time.Time, ev *events.Event) {
 	note := t.mon.Observe(at, ev)
-	if ev.Kind != events.Partial {
-		t.report.Counts.Lines++
-	}
 	switch ev.Kind {
 	case events.ToolStarted:
 		t.report.Counts.Calls++
@@ -85,7 +87,12 @@ func (t *turn) checkEcho(ev *events.Event) {
 	t.Say(fmt.Sprintf("the agent took another prompt than ours: %q; a stray word among the agent flags becomes the prompt", cut(*ev.Prompt, 80)))
 }
 
-func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
+// fold leaves out what a JSON echo cannot carry, and white space but for its
+// being there.
+func fold(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\uFFFD", "")
+	return strings.Join(strings.Fields(s), " ")
+}
 
 // cut is at most n bytes of s, at the boundary of a character.
 func cut(s string, n int) string {

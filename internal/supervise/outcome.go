@@ -4,7 +4,6 @@ import (
 	"syscall"
 	"time"
 
-	"cursor-wrap/internal/monitor"
 	"cursor-wrap/internal/process"
 )
 
@@ -46,9 +45,9 @@ func ExitCode(o Outcome, sig syscall.Signal) int {
 type Report struct {
 	Outcome   Outcome
 	ExitCode  int
-	Message   string          // why, in one sentence; empty for success
-	Reason    *monitor.Reason // of a hang, or of a run whose time was up
-	Advice    string          // what to try, where the refusal is a known one
+	Message   string // why, in one sentence; empty for success
+	Reason    any    // *monitor.Reason of a hang or of a run whose time was up, process.Exceeded of a limit
+	Advice    string // what to try, where the refusal is a known one
 	SessionID string
 	Result    bool // the agent said its result
 	Took      time.Duration
@@ -71,6 +70,6 @@ type cause struct {
 	outcome Outcome
 	subtype string // of the synthetic result
 	message string
-	reason  *monitor.Reason
+	reason  any // *monitor.Reason or process.Exceeded; nil where the message says it all
 	signal  syscall.Signal
 }

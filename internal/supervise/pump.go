@@ -9,7 +9,6 @@ import (
 
 	"cursor-wrap/internal/events"
 	"cursor-wrap/internal/format"
-	"cursor-wrap/internal/process"
 )
 
 const (
@@ -22,6 +21,10 @@ const (
 	// is passed on without it. A writer that is merely slower than we are
 	// delivers the next piece well within it.
 	pauseGrace = 5 * time.Millisecond
+
+	// pauseMost is how long the beginning of a line is kept back from one who
+	// writes on, but slowly.
+	pauseMost = 250 * time.Millisecond
 
 	// pieceSize is how much of an endless line is logged in one record.
 	pieceSize = 1 << 20
@@ -59,9 +62,23 @@ type batch struct {
 	at     time.Time // received
 	until  time.Time // logged and forwarded
 	logged time.Time // logged
-	events []events.Event
+	events []seen
 	bytes  int
 	err    error // of stdout, once
+}
+
+// seen is an event, or a row of plain ones of which only the last is kept.
+type seen struct {
+	events.Event
+	lines int
+}
+
+// plain reports whether an event says no more than that the agent works, so
+// that the last of a row of such tells all of them. A stream is nine tenths
+// of these.
+func plain(ev *events.Event) bool {
+	return ev.Call == nil && ev.Task == nil && ev.Ended == nil && ev.Prompt == nil &&
+		ev.SessionID == "" && ev.Progress() && ev.Kind != events.BackgroundTimeout
 }
 
 // pump carries the stream from the agent to the caller: read what there is,
@@ -89,15 +106,14 @@ type pump struct {
 	head   events.Event // what the head of a long line told
 	outErr error        // of stdout; from then on the stream is only logged
 	text   []byte       // the beginning of the last line that was not JSON
+	ev     events.Event // of the present line
 	cur    *batch       // being filled
 	recv   time.Time    // when the last bytes came
+	since  time.Time    // since when the beginning of a line is kept back; zero if none is
 }
 
-func newPump(src Source, log Recorder, out format.Output, now func() time.Time) (*pump, error) {
-	buf, err := process.Reserve(events.MaxLine + readSize)
-	if err != nil {
-		return nil, err
-	}
+// newPump takes a buffer that has room for the longest line and a whole read.
+func newPump(buf []byte, src Source, log Recorder, out format.Output, now func() time.Time) *pump {
 	p := &pump{
 		src: src, log: log, out: out, now: now, buf: buf,
 		batches: make(chan *batch, 1),
@@ -105,7 +121,7 @@ func newPump(src Source, log Recorder, out format.Output, now func() time.Time) 
 	}
 	p.spare <- &batch{}
 	p.spare <- &batch{}
-	return p, nil
+	return p
 }
 
 // stop ends the pump once it has read what is in the pipe now, whoever may
@@ -139,7 +155,15 @@ func (p *pump) run() {
 func (p *pump) read() (int, error) {
 	impatient := p.end > p.sent
 	if impatient {
-		_ = p.src.SetReadDeadline(time.Now().Add(pauseGrace))
+		until := time.Now().Add(pauseGrace)
+		if p.since.IsZero() {
+			p.since = time.Now()
+		} else if most := p.since.Add(pauseMost); most.Before(until) {
+			until = most
+		}
+		_ = p.src.SetReadDeadline(until)
+	} else {
+		p.since = time.Time{}
 	}
 	for {
 		if p.stopping.Load() {
@@ -149,6 +173,7 @@ func (p *pump) read() (int, error) {
 		late := errors.Is(err, os.ErrDeadlineExceeded)
 		if late && n == 0 && impatient {
 			p.flush()
+			p.since = time.Time{}
 		}
 		if impatient {
 			// Taken back before stopping is looked at: stop sets its flag
@@ -169,11 +194,16 @@ func (p *pump) read() (int, error) {
 // who holds its other end and keeps writing does not keep us.
 func (p *pump) drain() (int, error) {
 	_ = p.src.SetReadDeadline(time.Time{})
-	n, err := p.src.Buffered()
-	if err != nil || n == 0 {
-		return 0, io.EOF
+	left, err := p.src.Buffered()
+	n := 0
+	for left = min(left, readSize); err == nil && n < left; {
+		var m int
+		m, err = p.src.Read(p.buf[p.end+n : p.end+left])
+		n += m
+		if errors.Is(err, os.ErrDeadlineExceeded) { // stop sets it after its flag, which we saw before it
+			err = p.src.SetReadDeadline(time.Time{})
+		}
 	}
-	n, _ = io.ReadFull(p.src, p.buf[p.end:p.end+min(n, readSize)])
 	return n, io.EOF
 }
 

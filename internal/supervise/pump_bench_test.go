@@ -37,10 +37,7 @@ func BenchmarkPump(b *testing.B) {
 			for b.Loop() {
 				src := &memory{}
 				src.Reset(input)
-				p, err := newPump(src, log, format.NewStream(null), NewClock())
-				if err != nil {
-					b.Fatal(err)
-				}
+				p := newPump(reserve(b), src, log, format.NewStream(null), NewClock())
 				go p.run()
 				for batch := range p.batches {
 					p.spare <- batch

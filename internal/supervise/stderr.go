@@ -2,15 +2,19 @@ package supervise
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"time"
+	"unicode/utf8"
 )
 
 const (
 	tailSize   = 8 << 10  // of stderr, kept for reports
 	stderrLine = 8 << 10  // the longest stretch of stderr in one record
 	stderrRead = 32 << 10 // one read of stderr
+	headMax    = 1 << 10  // of stderr, looked at for a known refusal
 	flushEvery = 128 << 10
 )
 
@@ -24,6 +28,7 @@ type drain struct {
 	done chan struct{}
 
 	// Read by the owner once done is closed.
+	head  []byte // a refusal may be one line of 200 KB that begins with its reason
 	tail  []byte
 	bytes int64
 	line  []byte
@@ -60,6 +65,9 @@ func (d *drain) rest(buf []byte) {
 		n, err = d.src.Read(buf[:min(left, len(buf))])
 		d.take(buf[:n])
 		left -= n
+		if errors.Is(err, os.ErrDeadlineExceeded) { // stop's, and a moment late
+			err = d.src.SetReadDeadline(time.Time{})
+		}
 	}
 }
 
@@ -73,6 +81,7 @@ func (d *drain) take(b []byte) {
 	d.bytes += int64(len(b))
 	d.unflushed += len(b)
 	_, _ = d.to.Write(b) // the log has it, whoever does not read
+	d.head = append(d.head, b[:min(len(b), headMax-len(d.head))]...)
 	d.tail = append(d.tail, b...)
 	d.tail = d.tail[max(0, len(d.tail)-tailSize):]
 	for len(b) > 0 {
@@ -82,8 +91,10 @@ func (d *drain) take(b []byte) {
 			d.record(append(d.line, b[:i]...))
 			d.line, b = d.line[:0], b[i+1:]
 		case len(d.line)+len(b) >= stderrLine:
-			d.record(append(d.line, b...))
-			d.line, b = d.line[:0], nil
+			line := append(d.line, b...)
+			whole := wholeRunes(line)
+			d.record(line[:whole])
+			d.line, b = append(d.line[:0], line[whole:]...), nil
 		default:
 			d.line, b = append(d.line, b...), nil
 		}
@@ -97,8 +108,24 @@ func (d *drain) take(b []byte) {
 func (d *drain) record(line []byte) {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	for len(line) > 0 {
-		n := min(len(line), stderrLine)
+		n := len(line)
+		if n > stderrLine {
+			n = wholeRunes(line[:stderrLine])
+		}
 		d.log.Record(d.now(), slog.LevelInfo, "stderr", slog.String("text", string(line[:n])))
 		line = line[n:]
 	}
+}
+
+// wholeRunes is the length of b without a character that is cut off at its end.
+func wholeRunes(b []byte) int {
+	for n := len(b); n > 0 && n > len(b)-utf8.UTFMax; n-- {
+		if utf8.RuneStart(b[n-1]) {
+			if utf8.FullRune(b[n-1:]) {
+				return len(b)
+			}
+			return n - 1
+		}
+	}
+	return len(b)
 }

@@ -1,6 +1,8 @@
 package supervise
 
 import (
+	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"syscall"
@@ -22,6 +24,10 @@ const (
 	// machine, and not the agent, stood still.
 	lateFloor = time.Second
 
+	// secondLook is how long after a verdict, and with nothing read in between,
+	// it is acted on: a line may have been read, and not yet be anybody's.
+	secondLook = 25 * time.Millisecond
+
 	// abandonAfter is how long a reader who does not read holds us once we
 	// were told to stop.
 	abandonAfter = time.Second
@@ -39,7 +45,9 @@ type Log interface {
 type Agent interface {
 	PID() int
 	Exited() <-chan struct{}
+	Limit() <-chan process.Exceeded
 	End(l process.Ladder, hurry <-chan struct{}) process.Teardown
+	Close() // waits for what helped to watch the tree
 }
 
 // Child is an agent with our ends of its pipes. Run closes them.
@@ -54,7 +62,7 @@ type Child struct {
 
 // Config is what a turn is run with.
 type Config struct {
-	Launch    func() (Child, error)
+	Launch    func(context.Context) (Child, error) // gives up when the context is cancelled
 	Prompt    []byte
 	Policy    monitor.Policy
 	Tick      time.Duration // the longest sleep of the owner
@@ -79,28 +87,33 @@ type turn struct {
 	pump  *pump
 	drain *drain
 	timer *time.Timer
-	due   time.Time // when the timer was meant to fire
+	awake time.Time // when the owner last woke
+	armed time.Time // when it went to sleep again
+	due   time.Time // when the timer was meant to wake it
 	rest  time.Time // nothing is judged before: the pump has something to do first
 
 	exited   <-chan struct{} // nil once seen
 	gone     bool            // the agent's process has ended
 	eof      bool            // the stream has ended
 	endDue   time.Time       // when the other one of exit and end of stream is waited for no longer
+	endGrace time.Duration
 	torn     chan process.Teardown
 	ladder   bool // it was started
 	teardown *process.Teardown
 	hurry    chan struct{}
 	abandon  <-chan time.Time
 
-	cause    *cause
-	result   *events.Ended
-	phase    monitor.Phase
-	held     time.Time // up to which held time was told
-	echoed   bool      // the prompt's echo was seen
-	signals  int       // that told us to stop
-	outErr   error     // of stdout
-	leftover bool      // the pump was left behind in a write
-	report   Report
+	cause     *cause
+	result    *events.Ended
+	phase     monitor.Phase
+	suspected time.Time // since when a deadline has passed; zero while none has
+	held      time.Time // up to which held time was told
+	echoed    bool      // the prompt's echo was seen
+	signals   int       // that told us to stop
+	outErr    error     // of stdout
+	delivered bool      // the result was forwarded before that
+	leftover  bool      // the pump was left behind in a write
+	report    Report
 }
 
 // Run runs one turn to its end.
@@ -117,26 +130,31 @@ func Run(c Config) Report {
 	t.phase = t.mon.Phase()
 	t.held = t.began
 	if err := t.start(); err != nil {
+		if t.cause != nil {
+			return t.finish()
+		}
 		t.cause = &cause{outcome: Failed, subtype: "exec_error", message: err.Error()}
 		t.Log.Record(t.Now(), slog.LevelError, "spawn_failed", slog.String("error", err.Error()))
 		return t.finish()
 	}
 	t.loop()
 	t.join()
+	defer t.child.Close() // the guard leaves while we say how it was
 	return t.finish()
 }
 
 func (t *turn) start() error {
-	child, err := t.Launch()
+	buf, err := process.Reserve(events.MaxLine + readSize)
 	if err != nil {
+		return err
+	}
+	child, err := t.launch()
+	if err != nil {
+		process.Release(buf)
 		return err
 	}
 	t.child, t.exited, t.report.Started = child, child.Exited(), true
-	t.pump, err = newPump(child.Stdout, t.Log, t.Out, t.Now)
-	if err != nil {
-		child.End(process.NewLadder(t.KillGrace), nil)
-		return err
-	}
+	t.pump = newPump(buf, child.Stdout, t.Log, t.Out, t.Now)
 	t.drain = newDrain(child.Stderr, t.Log, t.Stderr, t.Now)
 	go t.pump.run()
 	go t.drain.run()
@@ -149,11 +167,38 @@ func (t *turn) start() error {
 	return nil
 }
 
+// launch starts the agent; a signal to stop meanwhile cancels it.
+func (t *turn) launch() (child Child, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		child, err = t.Launch(ctx)
+	}()
+	for {
+		select {
+		case sig := <-t.Stop:
+			cancel()
+			t.signals++
+			name := process.SignalName(sig)
+			t.Log.Record(t.Now(), slog.LevelWarn, "signal", slog.String("signal", name), slog.Int("count", t.signals))
+			t.cause = &cause{outcome: Stopped, message: "stopped by " + name, signal: sig}
+		case <-done:
+			return child, err
+		}
+	}
+}
+
 // loop runs until nobody of the tree is left and the stream has been read.
 func (t *turn) loop() {
 	t.timer = time.NewTimer(t.Tick)
 	defer t.timer.Stop()
-	t.arm(t.began)
+	t.awake = t.Now()
+	t.arm(t.awake)
+	if t.cause != nil {
+		t.end(t.cause)
+	}
 	batches := t.pump.batches
 	for t.teardown == nil || !t.eof {
 		select {
@@ -161,8 +206,8 @@ func (t *turn) loop() {
 			if !ok {
 				batches = nil // a closed channel would be ready for ever
 			}
-			t.woke()
 			t.batch(b, ok)
+			t.woke()
 		case <-t.exited:
 			t.woke()
 			t.onExit()
@@ -171,6 +216,9 @@ func (t *turn) loop() {
 		case sig := <-t.Stop:
 			t.woke()
 			t.onSignal(sig)
+		case x := <-t.child.Limit():
+			t.woke()
+			t.onLimit(x)
 		case <-t.timer.C:
 			t.woke()
 			t.onTimer()
@@ -185,9 +233,12 @@ func (t *turn) loop() {
 // arm sets the timer to the next moment at which there is something to decide,
 // and to the next tick at the latest.
 func (t *turn) arm(now time.Time) {
-	t.due = now.Add(t.Tick)
+	t.armed, t.due = now, now.Add(t.Tick)
 	next := t.mon.Next()
-	if t.ladder || t.gone || t.eof && t.result == nil {
+	switch {
+	case t.ladder:
+		next = time.Time{} // it has its own clock
+	case t.gone || t.eof && t.result == nil:
 		next = t.endDue
 	}
 	if !next.IsZero() && next.Before(t.due) {
@@ -199,12 +250,29 @@ func (t *turn) arm(now time.Time) {
 	t.timer.Reset(max(t.due.Sub(now), time.Millisecond))
 }
 
-// woke notices that the machine stood still: we were stopped, or starved, or
-// the disk or the reader held everything up. No deadline counts that time.
+// woke notices that the machine stood still: we were stopped, or starved,
+// asleep or at work. No deadline counts the time since we were last known to
+// live. What was received before it is told before it, and what the pump has
+// received but not handed over counts from its end.
 func (t *turn) woke() {
-	if now := t.Now(); now.Sub(t.due) > lateFloor {
-		t.hold(t.due, now, "late wake-up")
+	now := t.Now()
+	from := t.awake
+	late := now.Sub(t.due) > lateFloor || t.armed.Sub(t.awake) > lateFloor
+	t.awake = now
+	if !late {
+		return
 	}
+	for len(t.pump.batches) > 0 {
+		b, ok := <-t.pump.batches
+		if !ok {
+			break
+		}
+		t.batch(b, true)
+	}
+	if since := t.pump.busy.Load(); since != 0 && since < from.UnixMilli() {
+		from = time.UnixMilli(since).UTC()
+	}
+	t.hold(from, now, "late wake-up")
 }
 
 // hold tells the monitor of a time in which nobody read the stream.
@@ -226,16 +294,27 @@ func (t *turn) onTimer() {
 	switch {
 	case t.ladder:
 		return
-	case !t.endDue.IsZero():
-		if !now.Before(t.endDue) {
-			t.end(t.muteCause())
-		}
+	case !t.endDue.IsZero() && now.Before(t.endDue):
 		return
 	case !t.listening(now):
-		t.rest = now.Add(held)
+		t.rest, t.suspected = now.Add(held), time.Time{}
+		if !t.endDue.IsZero() {
+			t.endDue = now.Add(t.endGrace) // it counts while we listen
+		}
+		return
+	case !t.endDue.IsZero():
+		t.end(t.muteCause())
 		return
 	}
 	v := t.mon.Judge(now)
+	if v.Reason == nil {
+		t.suspected = time.Time{}
+	} else if t.suspected.IsZero() {
+		t.suspected, t.rest = now, now.Add(secondLook)
+		return
+	} else {
+		v = t.mon.Judge(t.suspected)
+	}
 	switch v.State {
 	case monitor.Lingering:
 		t.Log.Record(now, slog.LevelInfo, "lingering", slog.Int("pid", t.child.PID()))
@@ -275,7 +354,8 @@ func (t *turn) onExit() {
 	t.exited, t.gone = nil, true
 	now := t.Now()
 	t.Log.Record(now, slog.LevelInfo, "agent_exit", slog.Int("pid", t.child.PID()))
-	t.endDue = now.Add(drainGrace)
+	t.endGrace = drainGrace
+	t.endDue = now.Add(t.endGrace)
 	if t.eof || t.result != nil {
 		t.end(nil)
 	}
@@ -290,7 +370,8 @@ func (t *turn) onEOF() {
 		t.end(nil)
 	case t.result == nil && !t.ladder:
 		t.Log.Record(now, slog.LevelWarn, "stdout_ended", slog.Int("pid", t.child.PID()))
-		t.endDue = now.Add(t.Policy.ExitGrace)
+		t.endGrace = t.Policy.ExitGrace
+		t.endDue = now.Add(t.endGrace)
 	}
 }
 
@@ -321,6 +402,12 @@ func (t *turn) onSignal(sig syscall.Signal) {
 	t.giveUp()
 }
 
+func (t *turn) onLimit(x process.Exceeded) {
+	t.Log.Record(t.Now(), slog.LevelError, "limit_exceeded", attrs(x)...)
+	t.Say("ending the agent: " + x.Summary)
+	t.end(&cause{outcome: Failed, subtype: "no_result", message: x.Summary, reason: x})
+}
+
 // end starts the ladder, once. The first cause stands; nil is for an agent that
 // left by itself or has said its result.
 func (t *turn) end(c *cause) {
@@ -342,10 +429,19 @@ func (t *turn) onTorn(td process.Teardown) {
 	t.Log.Record(t.Now(), slog.LevelInfo, "teardown",
 		slog.String("exit", td.Exit.String()),
 		slog.Int64("took_ms", td.Took.Milliseconds()),
-		slog.Any("ended", orEmpty(td.Ended)),
-		slog.Any("left", orEmpty(td.Left)))
+		slog.String("by", td.By), slog.Bool("proof", td.Proof), slog.String("cgroup", td.Cgroup),
+		procs("ended", td.Ended), procs("left", td.Left), procs("spared", td.Spared))
 	t.pump.stop()
 	t.giveUp()
+}
+
+// procs spares a run that ends with nobody left the time that encoding/json
+// takes to learn the type.
+func procs(key string, list []process.Ended) slog.Attr {
+	if len(list) == 0 {
+		return slog.Any(key, json.RawMessage("[]"))
+	}
+	return slog.Any(key, list)
 }
 
 // giveUp bounds the wait for a reader who does not read, once we were told to
@@ -356,13 +452,6 @@ func (t *turn) giveUp() {
 	}
 }
 
-func orEmpty(e []process.Ended) []process.Ended {
-	if e == nil {
-		return []process.Ended{}
-	}
-	return e
-}
-
 // join ends what runs beside the owner.
 func (t *turn) join() {
 	_ = t.child.Stdin.Close() // the writer may have done it
@@ -371,6 +460,7 @@ func (t *turn) join() {
 	_ = t.child.Stderr.Close()
 	if !t.leftover {
 		_ = t.child.Stdout.Close()
+		process.Release(t.pump.buf)
 	}
 	t.report.Counts.Stderr = t.drain.bytes
 }
