@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 // Reserve returns n bytes outside the Go heap, so that a buffer large enough
 // for the longest line costs only the pages that were touched and does not
-// move the garbage collector's threshold. It is never freed.
+// move the garbage collector's threshold. Release gives it back.
 func Reserve(n int) ([]byte, error) {
 	return unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 }
@@ -16,3 +16,6 @@ func Forget(b []byte) {
 		_ = unix.Madvise(b, unix.MADV_DONTNEED) // at worst the pages stay
 	}
 }
+
+// Release gives reserved memory back. Nobody may touch it afterwards.
+func Release(b []byte) { _ = unix.Munmap(b) } // at worst it stays

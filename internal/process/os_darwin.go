@@ -17,37 +17,86 @@ func enlarge(*os.File, int) {}
 // MaxRSS is the peak memory in bytes, as getrusage(2) gives it on macOS.
 func MaxRSS(ru *syscall.Rusage) int64 { return ru.Maxrss }
 
+// PeakMemory is the most memory that this process has held, in bytes.
+func PeakMemory() int64 {
+	var ru syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &ru) // cannot fail for ourselves
+	return MaxRSS(&ru)
+}
+
+// waitAll: every wait sees every child.
+const waitAll = 0
+
+// siginfoPID is where si_pid stands in a siginfo_t.
+const siginfoPID = 12
+
 // zombie is SZOMB of <sys/proc.h>.
 const zombie = 5
+
+// becomeReaper cannot be: macOS gives every orphan to launchd.
+func becomeReaper() error { return unix.ENOTSUP }
+
+func agentAttr(*leaf) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+func selfPath() (string, error) { return os.Executable() }
+
+// realWorld is this machine. What belongs to the tree is what descends from
+// us, what is in the agent's session, and what was seen to do either before:
+// an orphan's parent link is gone, its pid and start time are not.
+func realWorld(agent Proc) world {
+	seen := map[procID]bool{}
+	return world{
+		tree: func() ([]Proc, error) {
+			rows, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+			if err != nil {
+				return nil, err
+			}
+			all := make([]Proc, len(rows))
+			for i := range rows {
+				all[i] = fromKinfo(&rows[i])
+			}
+			return belonging(all, os.Getpid(), agent, seen), nil
+		},
+		children: children,
+		identify: identify,
+		command:  func(pid int) string { return identify(pid).Command },
+		signal:   signalProc,
+		kill:     unix.Kill,
+		reap:     reapChild,
+	}
+}
+
+func children() ([]int, error) {
+	rows, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for i := range rows {
+		if int(rows[i].Eproc.Ppid) == os.Getpid() {
+			pids = append(pids, int(rows[i].Proc.P_pid))
+		}
+	}
+	return pids, nil
+}
 
 // identify names a child that has not been reaped.
 func identify(pid int) Proc {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
-		return Proc{PID: pid, PGID: pid, Session: pid}
+		return Proc{PID: pid, PGID: pid, UID: -1}
 	}
 	return fromKinfo(k)
-}
-
-// group lists the members of a process group, zombies included.
-func group(pgid int) ([]Proc, error) {
-	rows, err := unix.SysctlKinfoProcSlice("kern.proc.pgrp", pgid)
-	if err != nil {
-		return nil, err
-	}
-	members := make([]Proc, len(rows))
-	for i := range rows {
-		members[i] = fromKinfo(&rows[i])
-	}
-	return members, nil
 }
 
 func fromKinfo(k *unix.KinfoProc) Proc {
 	p := Proc{
 		PID:     int(k.Proc.P_pid),
+		PPID:    int(k.Eproc.Ppid),
 		PGID:    int(k.Eproc.Pgid),
 		Start:   uint64(k.Proc.P_starttime.Sec)*1e6 + uint64(k.Proc.P_starttime.Usec),
 		State:   "R",
+		UID:     int(k.Eproc.Ucred.Uid),
 		Command: unix.ByteSliceToString(k.Proc.P_comm[:]),
 	}
 	if k.Proc.P_stat == zombie {
@@ -56,11 +105,17 @@ func fromKinfo(k *unix.KinfoProc) Proc {
 	return p
 }
 
-// signal sends sig if the pid still is that of p. macOS has no handle on a
+// signalProc sends sig if the pid still is that of p. macOS has no handle on a
 // process, so an instant between the look and the kill remains.
-func signal(p Proc, sig syscall.Signal) error {
+func signalProc(p Proc, sig syscall.Signal) error {
 	if now := identify(p.PID); now.Start != p.Start {
 		return unix.ESRCH
 	}
 	return unix.Kill(p.PID, sig)
 }
+
+// residentSize would need libproc; memory limits are not held on macOS.
+func residentSize(int) int64 { return 0 }
+
+// ignoredSignals: which ones were inherited ignored cannot be read on macOS.
+func ignoredSignals() []os.Signal { return nil }

@@ -25,54 +25,233 @@ func enlarge(f *os.File, size int) {
 // MaxRSS is the peak memory in bytes; getrusage(2) gives kilobytes on Linux.
 func MaxRSS(ru *syscall.Rusage) int64 { return ru.Maxrss << 10 }
 
+// waitAll makes a wait see children that announce their end by another signal
+// than SIGCHLD, as clone(2) allows.
+const waitAll = unix.WALL
+
+// siginfoPID is where si_pid stands in a siginfo_t of SIGCHLD.
+const siginfoPID = 16
+
+// PeakMemory is the most memory that this process has held, in bytes; 0 where
+// it cannot be read. getrusage(2) would count what our parent held when it
+// forked us.
+func PeakMemory() int64 {
+	b, err := readFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(b), "\nVmHWM:")
+	number, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	kb, _ := strconv.ParseInt(number, 10, 64)
+	return kb << 10
+}
+
+// becomeReaper makes orphans of the tree come to this process and not to init
+// (PR_SET_CHILD_SUBREAPER, prctl(2)).
+func becomeReaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// agentAttr is how the agent is born: in a session of its own, in its leaf if
+// it has one, and bound to the guard's life as a last straw.
+func agentAttr(l *leaf) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if l != nil {
+		attr.UseCgroupFD, attr.CgroupFD = true, l.fd()
+	}
+	return attr
+}
+
+// selfPath is the file that this process runs, even if another one has its
+// name by now.
+func selfPath() (string, error) {
+	const self = "/proc/self/exe"
+	if _, err := os.Lstat(self); err == nil {
+		return self, nil
+	}
+	return os.Executable()
+}
+
+// realWorld is this machine.
+func realWorld(Proc) world {
+	return world{tree: descendants, children: children, identify: identify, command: commandLine, signal: signalProc, kill: unix.Kill, reap: reapChild, proof: true}
+}
+
+// ignoredSignals lists the signals that this process was started with ignored
+// and still ignores; the Go runtime has taken over most of them by now.
+func ignoredSignals() []os.Signal {
+	b, err := readFile("/proc/self/status")
+	if err != nil {
+		return nil
+	}
+	_, rest, ok := strings.Cut(string(b), "\nSigIgn:\t")
+	if !ok || len(rest) < 16 {
+		return nil
+	}
+	mask, err := strconv.ParseUint(rest[:16], 16, 64)
+	if err != nil {
+		return nil
+	}
+	var ignored []os.Signal
+	for sig := syscall.Signal(1); mask != 0; sig, mask = sig+1, mask>>1 {
+		if mask&1 != 0 {
+			ignored = append(ignored, sig)
+		}
+	}
+	return ignored
+}
+
+// readFile reads a small file of /proc with three system calls; os.ReadFile
+// makes twice as many, because it has to reckon with files that can wait.
+func readFile(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	b := make([]byte, 0, 1024)
+	for {
+		n, err := unix.Read(fd, b[len(b):cap(b)])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return b, err
+		}
+		b = b[:len(b)+n]
+		if len(b) == cap(b) {
+			b = append(b, make([]byte, len(b))...)[:len(b)]
+		}
+	}
+}
+
 // identify names a child that has not been reaped. Start is 0 without /proc.
 func identify(pid int) Proc {
 	p, err := readStat(pid)
 	if err != nil {
-		return Proc{PID: pid, PGID: pid, Session: pid}
+		return Proc{PID: pid, PGID: pid, Session: pid, UID: -1}
 	}
 	return p
 }
 
-// group lists the members of a process group, zombies included.
-func group(pgid int) ([]Proc, error) {
-	dir, err := os.Open("/proc")
+// descendants walks the tree below this process by the children files
+// (proc_tid_children(5)) of every thread, because a child belongs to the
+// thread that forked it. The files may miss entries while children exit, so an
+// empty list is a hint; the proof is a wait that says ECHILD.
+func descendants() ([]Proc, error) {
+	queue, err := children()
 	if err != nil {
-		return nil, err
+		return scan()
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
-	var members []Proc
-	seen := false
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
+	var rows []Proc
+	seen := map[int]bool{}
+	for len(queue) > 0 {
+		pid := queue[0]
+		queue = queue[1:]
+		if seen[pid] {
 			continue
 		}
+		seen[pid] = true
 		p, err := readStat(pid)
 		if err != nil {
 			continue // it has left meanwhile
 		}
-		seen = true
-		if p.PGID == pgid {
-			p.Command = commandLine(pid)
-			members = append(members, p)
+		rows = append(rows, p)
+		below, _ := childrenOf(strconv.Itoa(pid)) // likewise
+		queue = append(queue, below...)
+	}
+	return rows, nil
+}
+
+// children lists this process's own children.
+func children() ([]int, error) {
+	pids, err := childrenOf("self")
+	if err == nil {
+		return pids, nil
+	}
+	rows, err := scan()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range rows {
+		if p.PPID == os.Getpid() {
+			pids = append(pids, p.PID)
 		}
 	}
-	if !seen {
+	return pids, nil
+}
+
+// childrenOf fails where the kernel was built without CONFIG_PROC_CHILDREN.
+func childrenOf(pid string) ([]int, error) {
+	dir := "/proc/" + pid + "/task/"
+	tids, err := names(dir)
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	read := 0
+	for _, tid := range tids {
+		b, e := readFile(dir + tid + "/children")
+		if e != nil {
+			err = e
+			continue // the thread has ended, or there are no such files at all
+		}
+		read++
+		for _, field := range strings.Fields(string(b)) {
+			if n, e := strconv.Atoi(field); e == nil {
+				pids = append(pids, n)
+			}
+		}
+	}
+	if read == 0 {
+		return nil, err
+	}
+	return pids, nil
+}
+
+// scan lists the descendants by one pass over the whole process table.
+func scan() ([]Proc, error) {
+	pids, err := names("/proc")
+	if err != nil {
+		return nil, err
+	}
+	below := map[int][]Proc{}
+	for _, name := range pids {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if p, err := readStat(pid); err == nil {
+				below[p.PPID] = append(below[p.PPID], p)
+			}
+		}
+	}
+	if len(below) == 0 {
 		return nil, errors.New("/proc shows no process")
 	}
-	return members, nil
+	var rows []Proc
+	queue := []int{os.Getpid()}
+	for len(queue) > 0 {
+		kids := below[queue[0]]
+		delete(below, queue[0]) // no circles, even in a table that changed while it was read
+		queue = queue[1:]
+		for _, p := range kids {
+			rows = append(rows, p)
+			queue = append(queue, p.PID)
+		}
+	}
+	return rows, nil
+}
+
+func names(path string) ([]string, error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.Readdirnames(-1)
 }
 
 // readStat reads /proc/<pid>/stat (proc_pid_stat(5)). The name in field 2 may
 // hold anything, spaces and brackets included: the fields are counted from its
 // last bracket.
 func readStat(pid int) (Proc, error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	b, err := readFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return Proc{}, err
 	}
@@ -85,27 +264,29 @@ func readStat(pid int) (Proc, error) {
 	if len(fields) < 20 {
 		return Proc{}, fmt.Errorf("/proc/%d/stat: %d fields", pid, len(fields))
 	}
-	p := Proc{PID: pid, State: fields[0], Command: name}
+	p := Proc{PID: pid, State: fields[0], Command: name, UID: -1}
+	p.PPID, _ = strconv.Atoi(fields[1])
 	p.PGID, _ = strconv.Atoi(fields[2])
 	p.Session, _ = strconv.Atoi(fields[3])
+	p.threads, _ = strconv.Atoi(fields[17])
 	p.Start, err = strconv.ParseUint(fields[19], 10, 64)
 	return p, err
 }
 
 // commandLine is the argv of a process, or its name in brackets.
 func commandLine(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	b, err := readFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	b = bytes.TrimRight(b, "\x00")
 	if err != nil || len(b) == 0 {
 		p, _ := readStat(pid)
 		return "[" + p.Command + "]"
 	}
-	return string(bytes.ReplaceAll(b, []byte{0}, []byte{' '}))
+	return strings.Join(Masked(strings.Split(string(b), "\x00")), " ")
 }
 
-// signal sends sig to exactly this process: the pidfd is opened first and the
+// signalProc sends sig to exactly this process: the pidfd is opened first and the
 // start time checked after it, so that the pid cannot have changed hands.
-func signal(p Proc, sig syscall.Signal) error {
+func signalProc(p Proc, sig syscall.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if errors.Is(err, unix.ENOSYS) { // before Linux 5.3
 		return signalChecked(p, sig)

@@ -1,13 +1,14 @@
 package process
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // pipeSize is asked for on the agent's stdout, in bytes. The pipe is the queue
@@ -15,114 +16,342 @@ import (
 // and stops when it is full. 1 MiB is what Linux allows everybody.
 const pipeSize = 1 << 20
 
+// Containment chooses how the tree is held together.
+type Containment string
+
+// The containments. The two subreapers are always there. A cgroup counts and
+// proves, and is found by a later start; only a pid namespace holds when the
+// front and the guard are killed in the same instant.
+const (
+	Auto   Containment = "auto"   // a cgroup where one can be made
+	Cgroup Containment = "cgroup" // a cgroup, or an error
+	Tree   Containment = "tree"   // the two subreapers alone
+	PIDNS  Containment = "pidns"  // a pid namespace, or an error; as root or with user namespaces
+)
+
 // Spec says what to start. The directory is the caller's own.
 type Spec struct {
-	Path string   // of the binary, as resolved
-	Args []string // without argv[0]
-	Env  []string // the whole environment
+	Path        string   // of the binary, as resolved
+	Args        []string // without argv[0]
+	Env         []string // the whole environment
+	ID          string   // of the run; names its cgroup
+	Containment Containment
+	Limits      Limits
+	Spare       []string    // parts of the command lines of processes that are left alone
+	Adopted     func(Ended) // told of every orphan that has ended; may be nil
 }
 
-// Agent is a started agent: the leader of a session and of a process group of
-// its own. It stays a zombie, and so keeps its pid and its group's id from
-// being reused, until End has reaped it.
+// Agent is a started agent, below its guard: the leader of a session and of a
+// process group of its own.
 type Agent struct {
 	Stdin  *os.File
 	Stdout *Pipe
 	Stderr *Pipe
 
+	// Held says how the tree is held together, and why not better.
+	Held string
+
 	leader Proc
-	table  func(pgid int) ([]Proc, error)
-	exited chan struct{}
-
-	reaped bool // End's alone, as is status
-	status Exit
+	guard  int
+	line   *line
+	leaf   *leaf
+	spec   Spec
+	ignore map[procID]bool
+	exit   Exit          // set before exited is closed
+	exited chan struct{} // the agent's process has ended
+	torn   chan Teardown // what came of the end, once
+	limit  chan Exceeded // a limit that was reached, at most once
+	gone   chan struct{} // the guard has ended, and what it left is ended too
 }
 
-// Exit is how the agent ended.
-type Exit struct {
-	Code   int            // exit code, -1 if a signal ended it
-	Signal syscall.Signal // 0 if it exited
-	User   time.Duration  // CPU time, its waited-for children included
-	System time.Duration
-	MaxRSS int64 // bytes, the largest of it and its waited-for children
-}
-
-// String is what a person would say: "exit 1", "killed by SIGTERM".
-func (e Exit) String() string {
-	if e.Signal != 0 {
-		return "killed by " + unix.SignalName(e.Signal)
-	}
-	return fmt.Sprintf("exit %d", e.Code)
-}
-
-// Start starts the agent with pipes on all three standard files. The error
-// names the path and wraps the cause.
+// Start starts a guard and, below it, the agent with pipes on all three
+// standard files. The error names the path and wraps the cause.
 func Start(s Spec) (*Agent, error) {
-	var ours, theirs [3]*os.File
-	defer func() {
-		for _, f := range theirs {
-			if f != nil {
-				f.Close()
-			}
-		}
-	}()
-	for i := range ours {
-		r, w, err := os.Pipe()
-		if err != nil {
-			closeAll(ours[:])
-			return nil, fmt.Errorf("start %s: %w", s.Path, err)
-		}
-		ours[i], theirs[i] = r, w
-		if i == 0 {
-			ours[i], theirs[i] = w, r
-		}
-	}
-	enlarge(ours[1], pipeSize)
-
-	pid, err := fork(s, theirs)
+	a, err := start(s)
 	if err != nil {
-		closeAll(ours[:])
 		return nil, fmt.Errorf("start %s: %w", s.Path, err)
 	}
-	a := &Agent{
-		Stdin:  ours[0],
-		Stdout: &Pipe{ours[1]},
-		Stderr: &Pipe{ours[2]},
-		leader: identify(pid),
-		table:  group,
-		exited: make(chan struct{}),
-	}
-	go func() {
-		defer close(a.exited)
-		awaitExit(pid)
-	}()
 	return a, nil
 }
 
-// fork hands the child blocking ends of its pipes: Fd clears O_NONBLOCK, which
-// an agent does not expect to inherit.
-func fork(s Spec, files [3]*os.File) (int, error) {
-	return syscall.ForkExec(s.Path, append([]string{s.Path}, s.Args...), &syscall.ProcAttr{
-		Env:   s.Env,
-		Files: []uintptr{files[0].Fd(), files[1].Fd(), files[2].Fd()},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+func start(s Spec) (a *Agent, err error) {
+	_ = becomeReaper() // the guard's death must not lose us the tree; where it cannot be, nothing is lost beside that
+	a = &Agent{
+		spec: s, leader: Proc{}, ignore: map[procID]bool{},
+		exited: make(chan struct{}), torn: make(chan Teardown, 1), limit: make(chan Exceeded, 1), gone: make(chan struct{}),
+	}
+	if err := a.contain(); err != nil {
+		return nil, err
+	}
+	f, err := openFiles()
+	if err != nil {
+		a.dropLeaf()
+		return nil, err
+	}
+	defer f.closeTheirs()
+	if pids, err := children(); err == nil {
+		for _, pid := range pids { // of the program that we were before exec
+			a.ignore[identify(pid).id()] = true
+		}
+	}
+	a.guard, err = a.fork(f)
+	if err == nil {
+		f.closeTheirs()
+		a.line = newLine(f.control)
+		err = a.await()
+	}
+	if err != nil {
+		f.closeOurs()
+		a.dropLeaf()
+		return nil, err
+	}
+	a.Stdin, a.Stdout, a.Stderr = f.ours[0], &Pipe{f.ours[1]}, &Pipe{f.ours[2]}
+	go a.listen()
+	if os.Getpid() == 1 || len(a.ignore) > 0 {
+		go a.reapStrangers()
+	}
+	return a, nil
+}
+
+// reapStrangers reaps what is orphaned to us and is not ours: as pid 1 of a
+// container that is everybody's orphans, and after an exec in a shell that had
+// children it is theirs. Their zombies would stay for ever.
+// The guard is left to listen.
+func (a *Agent) reapStrangers() {
+	chld := make(chan os.Signal, 1)
+	signal.Notify(chld, syscall.SIGCHLD)
+	defer signal.Stop(chld)
+	for {
+		select {
+		case <-chld:
+		case <-a.gone:
+			return
+		}
+		pids, err := children()
+		if err != nil {
+			continue
+		}
+		for _, pid := range pids {
+			if pid != a.guard && identify(pid).gone() {
+				_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+			}
+		}
+	}
+}
+
+// contain makes the leaf, where one is wanted and can be.
+func (a *Agent) contain() error {
+	a.Held = "tree: two subreapers"
+	switch a.spec.Containment {
+	case Tree:
+		return nil
+	case PIDNS:
+		a.Held = "pid namespace"
+		return nil
+	}
+	l, err := newLeaf(a.spec.ID)
+	switch {
+	case err == nil:
+		l.limit(a.spec.Limits)
+		a.leaf, a.Held = l, "cgroup "+l.path
+	case a.spec.Containment == Cgroup:
+		return fmt.Errorf("no cgroup: %w", err)
+	default:
+		a.Held += "; no cgroup: " + err.Error()
+	}
+	return nil
+}
+
+func (a *Agent) dropLeaf() {
+	if a.leaf != nil {
+		_ = a.leaf.remove(0) // the next start removes it
+	}
+}
+
+// files are the pipes and the control line: our ends and the guard's.
+type files struct {
+	ours, theirs   [3]*os.File
+	control, other *os.File
+	null           *os.File
+}
+
+func openFiles() (*files, error) {
+	f := &files{}
+	err := func() (err error) {
+		for i := range f.ours {
+			r, w, err := os.Pipe()
+			if err != nil {
+				return err
+			}
+			f.ours[i], f.theirs[i] = r, w
+			if i == 0 {
+				f.ours[i], f.theirs[i] = w, r
+			}
+		}
+		enlarge(f.ours[1], pipeSize)
+		if f.control, f.other, err = socketpair(); err != nil {
+			return err
+		}
+		f.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		return err
+	}()
+	if err != nil {
+		f.closeOurs()
+		f.closeTheirs()
+	}
+	return f, err
+}
+
+// closeTheirs may be called twice.
+func (f *files) closeTheirs() { closeAll(f.theirs[0], f.theirs[1], f.theirs[2], f.other, f.null) }
+func (f *files) closeOurs()   { closeAll(f.ours[0], f.ours[1], f.ours[2], f.control) }
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// fork starts the guard from the very file that we run, which an upgrade may
+// have replaced on disk. Fd clears O_NONBLOCK, which neither the guard nor the
+// agent expects to inherit.
+func (a *Agent) fork(f *files) (int, error) {
+	spec := guardSpec{Spare: a.spec.Spare, Limits: a.spec.Limits, Namespace: a.spec.Containment == PIDNS}
+	null := f.null.Fd()
+	fds := []uintptr{null, null, null, f.other.Fd(), f.theirs[0].Fd(), f.theirs[1].Fd(), f.theirs[2].Fd()}
+	if a.leaf != nil {
+		spec.Leaf = a.leaf.path
+		fds = append(fds, uintptr(a.leaf.fd()))
+	}
+	b, err := json.Marshal(spec)
+	if err != nil {
+		return 0, err
+	}
+	exe, err := selfPath()
+	if err != nil {
+		return 0, err
+	}
+	argv := append([]string{filepath.Base(os.Args[0]), GuardArg, string(b), a.spec.Path}, a.spec.Args...)
+	return syscall.ForkExec(exe, argv, &syscall.ProcAttr{
+		Env: a.spec.Env, Files: fds, Sys: guardAttr(a.spec.Containment),
 	})
 }
 
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
+// await waits for the guard's first word: the agent runs, or why not.
+func (a *Agent) await() error {
+	var n news
+	err := a.line.receive(&n)
+	switch {
+	case err != nil:
+		err = errors.New("the guard died at its start")
+	case n.What == "started":
+		a.leader = n.Agent
+		if a.spec.Containment == PIDNS {
+			a.leader = outside(a.guard, n.Agent)
+		}
+		if n.Cgroup != "" {
+			a.dropLeaf()
+			a.leaf, a.Held = nil, "tree: two subreapers; not born in a cgroup: "+n.Cgroup
+		}
+		return nil
+	case n.Errno != 0:
+		err = syscall.Errno(n.Errno)
+	default:
+		err = errors.New(n.Error)
+	}
+	_, _ = syscall.Wait4(a.guard, nil, 0, nil)
+	return err
+}
+
+// listen takes what the guard says until it ends. If it ends before its work
+// is done, that is ours: its orphans have come to us.
+func (a *Agent) listen() {
+	defer close(a.gone)
+	told, left := false, false
+	for {
+		var n news
+		if err := a.line.receive(&n); err != nil {
+			break
+		}
+		switch n.What {
+		case "exit":
+			a.exit, left = *n.Exit, true
+			close(a.exited)
+		case "adopted":
+			if a.spec.Adopted != nil {
+				a.spec.Adopted(*n.Adopted)
+			}
+		case "limit":
+			a.limit <- *n.Limit
+		case "torn":
+			told = true
+			a.torn <- *n.Teardown
 		}
 	}
+	_ = a.line.f.Close()
+	_, _ = syscall.Wait4(a.guard, nil, 0, nil) // by pid: the line is closed, so it ends or has ended
+	if !told {
+		a.torn <- a.inherit(&left)
+	}
+	if !left {
+		a.exit = Exit{Code: -1}
+		close(a.exited)
+	}
+	if a.leaf != nil {
+		_ = a.leaf.remove(time.Second)
+	}
+}
+
+// inherit ends the tree in the guard's place.
+func (a *Agent) inherit(left *bool) Teardown {
+	w := warden{world: realWorld(a.leader), leaf: a.leaf, spare: a.spec.Spare, ignore: a.ignore, agent: a.leader}
+	w.chld, w.more = watch()
+	w.onReap = func(d dead) {
+		if d.id() == a.leader.id() && !*left {
+			a.exit, *left = exitOf(d.status, &d.usage), true
+			close(a.exited)
+		}
+	}
+	t := w.end(NewLadder(0)[1:], nil)
+	t.By = "front"
+	return t
 }
 
 // PID is the agent's pid, and the id of its session and process group.
 func (a *Agent) PID() int { return a.leader.PID }
 
+// GuardPID is the pid of the guard.
+func (a *Agent) GuardPID() int { return a.guard }
+
 // Exited is closed when the agent's own process has ended; its descendants may
 // be alive, and its pipes open.
 func (a *Agent) Exited() <-chan struct{} { return a.exited }
+
+// Limit delivers the limit that the tree has reached, at most once.
+func (a *Agent) Limit() <-chan Exceeded { return a.limit }
+
+// End ends whoever is left of the tree. A value on hurry leaves the present
+// wait and goes on to the next step, as far as the last. It blocks until the
+// ladder is through; call it once.
+func (a *Agent) End(l Ladder, hurry <-chan struct{}) Teardown {
+	a.line.send(&order{Op: "end", Ladder: l})
+	var t Teardown
+	for waiting := true; waiting; {
+		select {
+		case t = <-a.torn:
+			waiting = false
+		case <-hurry:
+			a.line.send(&order{Op: "hurry"})
+		}
+	}
+	t.Exit = Exit{Code: -1}
+	if a.hasExited() { // told before the end was, if it was
+		t.Exit = a.exit
+	}
+	return t
+}
 
 func (a *Agent) hasExited() bool {
 	select {
@@ -133,43 +362,5 @@ func (a *Agent) hasExited() bool {
 	}
 }
 
-// awaitExit returns when the process has ended and leaves it a zombie
-// (waitid(2), WNOWAIT), so that its pid still is its own.
-func awaitExit(pid int) {
-	for {
-		err := waitNoReap(pid)
-		if !errors.Is(err, unix.EINTR) {
-			return
-		}
-	}
-}
-
-// wait reaps the agent, once, and says how it ended. Only End calls it.
-func (a *Agent) wait() Exit {
-	if a.reaped {
-		return a.status
-	}
-	a.reaped = true
-	var ws syscall.WaitStatus
-	var ru syscall.Rusage
-	for {
-		_, err := syscall.Wait4(a.leader.PID, &ws, 0, &ru)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EINTR) {
-			a.status = Exit{Code: -1} // SIGCHLD is ignored by our parent's wish: the status is lost
-			return a.status
-		}
-	}
-	a.status = Exit{
-		Code:   ws.ExitStatus(),
-		User:   time.Duration(ru.Utime.Nano()),
-		System: time.Duration(ru.Stime.Nano()),
-		MaxRSS: MaxRSS(&ru),
-	}
-	if ws.Signaled() {
-		a.status.Signal = ws.Signal()
-	}
-	return a.status
-}
+// Close waits until the guard has left and its cgroup is removed.
+func (a *Agent) Close() { <-a.gone }

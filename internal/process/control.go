@@ -1,0 +1,189 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// order is what the front tells the guard.
+type order struct {
+	Op     string // end, hurry
+	Ladder Ladder // of end
+}
+
+// news is what the guard tells the front.
+type news struct {
+	What     string    `json:"what"` // started, failed, exit, adopted, limit, torn
+	Agent    Proc      `json:"agent,omitzero"`
+	Cgroup   string    `json:"cgroup,omitempty"` // why the agent was not born in its leaf; empty if it was
+	Error    string    `json:"error,omitempty"`
+	Errno    int       `json:"errno,omitempty"`
+	Exit     *Exit     `json:"exit,omitempty"`
+	Adopted  *Ended    `json:"adopted,omitempty"`
+	Limit    *Exceeded `json:"limit,omitempty"`
+	Teardown *Teardown `json:"teardown,omitempty"`
+}
+
+// A message is a line of words, or a JSON object where words do not do. The
+// words are for what every run says: encoding/json takes longer to learn the
+// types than a short run to do the rest.
+
+func (o *order) encode() []byte {
+	b := append([]byte(nil), o.Op...)
+	for _, step := range o.Ladder {
+		b = fmt.Appendf(b, " %d", step.Wait)
+		for _, sig := range step.Signals {
+			b = fmt.Appendf(b, ",%d", sig)
+		}
+	}
+	return append(b, '\n')
+}
+
+func (o *order) decode(line []byte) error {
+	words := strings.Fields(string(line))
+	if len(words) == 0 {
+		return errMessage
+	}
+	*o = order{Op: words[0]}
+	for _, word := range words[1:] {
+		var step Step
+		for i, number := range strings.Split(word, ",") {
+			n, err := strconv.ParseInt(number, 10, 64)
+			switch {
+			case err != nil:
+				return errMessage
+			case i == 0:
+				step.Wait = time.Duration(n)
+			default:
+				step.Signals = append(step.Signals, syscall.Signal(n))
+			}
+		}
+		o.Ladder = append(o.Ladder, step)
+	}
+	return nil
+}
+
+var errMessage = errors.New("not a message")
+
+func (n *news) encode() []byte {
+	switch {
+	case n.What == "started" && n.Cgroup == "":
+		p := n.Agent
+		return fmt.Appendf(nil, "started %d %d %d %d %d\n", p.PID, p.Start, p.PPID, p.PGID, p.Session)
+	case n.What == "exit":
+		e := n.Exit
+		return fmt.Appendf(nil, "exit %d %d %d %d %d\n", e.Code, int(e.Signal), int64(e.User), int64(e.System), e.MaxRSS)
+	case n.What == "torn" && n.Teardown.nobody():
+		return fmt.Appendf(nil, "torn %d\n", int64(n.Teardown.Took))
+	}
+	b, err := json.Marshal(n)
+	if err != nil {
+		panic(err) // our own types always encode
+	}
+	return append(b, '\n')
+}
+
+// nobody reports whether the tree was empty when its end began, which the
+// kernel has confirmed.
+func (t *Teardown) nobody() bool {
+	return t.Proof && len(t.Ended)+len(t.Left)+len(t.Spared) == 0 && t.Cgroup == ""
+}
+
+func (n *news) decode(line []byte) error {
+	if bytes.HasPrefix(line, []byte("{")) {
+		return json.Unmarshal(line, n)
+	}
+	words := strings.Fields(string(line))
+	if len(words) == 0 {
+		return errMessage
+	}
+	numbers := make([]int64, 5)
+	for i, word := range words[1:] {
+		v, err := strconv.ParseInt(word, 10, 64)
+		if err != nil || i == len(numbers) {
+			return errMessage
+		}
+		numbers[i] = v
+	}
+	*n = news{What: words[0]}
+	switch n.What {
+	case "started":
+		n.Agent = Proc{
+			PID: int(numbers[0]), Start: uint64(numbers[1]), PPID: int(numbers[2]),
+			PGID: int(numbers[3]), Session: int(numbers[4]), UID: -1,
+		}
+	case "exit":
+		n.Exit = &Exit{
+			Code: int(numbers[0]), Signal: syscall.Signal(numbers[1]),
+			User: time.Duration(numbers[2]), System: time.Duration(numbers[3]), MaxRSS: numbers[4],
+		}
+	case "torn":
+		n.Teardown = &Teardown{
+			Took: time.Duration(numbers[0]), Proof: true, By: "guard",
+			Ended: []Ended{}, Left: []Ended{}, Spared: []Ended{},
+		}
+	default:
+		return errMessage
+	}
+	return nil
+}
+
+// line is one end of the control socket.
+type line struct {
+	f  *os.File
+	in *bufio.Reader
+	mu sync.Mutex
+}
+
+func newLine(f *os.File) *line { return &line{f: f, in: bufio.NewReader(f)} }
+
+// sendTimeout bounds how long a message waits for a reader that stands still;
+// the guard must not.
+const sendTimeout = 100 * time.Millisecond
+
+// send tells the other side. A side that has gone, or does not read, is no
+// error of ours: the first is told by the end of the line, and the second has
+// the log of what it missed in the teardown.
+func (l *line) send(m interface{ encode() []byte }) {
+	b := m.encode()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.f.SetWriteDeadline(time.Now().Add(sendTimeout))
+	_, _ = l.f.Write(b)
+}
+
+// receive waits for the next message; io.EOF when the other side is gone.
+func (l *line) receive(m interface{ decode([]byte) error }) error {
+	b, err := l.in.ReadBytes('\n')
+	if err != nil {
+		return io.EOF
+	}
+	return m.decode(b)
+}
+
+// socketpair is two connected ends, both closed on exec.
+func socketpair() (a, b *os.File, err error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, fd := range fds {
+		syscall.CloseOnExec(fd)
+		if err := syscall.SetNonblock(fd, true); err != nil {
+			return nil, nil, err
+		}
+	}
+	return os.NewFile(uintptr(fds[0]), "control"), os.NewFile(uintptr(fds[1]), "control"), nil
+}

@@ -1,0 +1,236 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// GuardArg is the hidden first argument that makes this program the guard. It
+// is looked at before any flag parsing.
+const GuardArg = "__guard"
+
+// The guard's descriptors, as the front passes them.
+const (
+	guardControl = 3 + iota
+	guardStdin
+	guardStdout
+	guardStderr
+	guardLeaf
+)
+
+// guardSpec is what the guard is started with, in its argument after GuardArg;
+// behind it stand the agent's path and arguments. The environment is the
+// agent's.
+type guardSpec struct {
+	Leaf      string   `json:"leaf"` // its path; empty without one
+	Spare     []string `json:"spare,omitempty"`
+	Limits    Limits   `json:"limits,omitzero"`
+	Namespace bool     `json:"namespace,omitempty"` // we are the init of a pid namespace
+}
+
+const (
+	// orphanGrace is how long the tree has to leave by itself when the front
+	// has died without a word.
+	orphanGrace = 500 * time.Millisecond
+
+	// crashGrace is the most that the tree of an agent has that was killed by
+	// a signal: nobody is left to tidy up, and all should be gone within 2 s.
+	crashGrace = time.Second
+
+	// limitTick is how often the tree is counted where there are limits.
+	limitTick = time.Second
+)
+
+func init() {
+	if IsGuard(os.Args) {
+		// The parent-death signal counts the thread that forked (prctl(2),
+		// PR_SET_PDEATHSIG), so the agent is started from the one thread that
+		// lives as long as the guard: init still runs on it.
+		runtime.LockOSThread()
+	}
+}
+
+// IsGuard reports whether the command line is that of a guard.
+func IsGuard(args []string) bool { return len(args) > 1 && args[1] == GuardArg }
+
+// GuardMain is the guard: it stands between the front and the agent, adopts
+// every orphan of the tree, and ends the tree on command or when the front is
+// gone. It returns its exit code. Call it from main, when IsGuard says so.
+func GuardMain(args []string) int {
+	const usage = 64
+	var spec guardSpec
+	if len(args) < 4 || json.Unmarshal([]byte(args[2]), &spec) != nil {
+		_, _ = os.Stderr.WriteString("cursor-wrap: " + GuardArg + " is for the program itself; see cursor-wrap --help\n")
+		return usage
+	}
+	for fd := guardControl; fd <= guardLeaf; fd++ {
+		syscall.CloseOnExec(fd) // or the agent inherits the line, and its end is never seen
+	}
+	g := &guard{
+		line: newLine(os.NewFile(guardControl, "control")),
+		ends: make(chan Ladder, 1), hurry: make(chan struct{}, 1), gone: make(chan struct{}),
+	}
+	// What we inherited ignored is caught, because a caught signal is the
+	// default one again in the agent, and an ignored one would stay ignored.
+	if ignored := ignoredSignals(); len(ignored) > 0 {
+		signal.Notify(make(chan os.Signal, 1), ignored...)
+	}
+	_ = becomeReaper() // without it, orphans are found as long as their parents live
+	g.limits = spec.Limits
+	if spec.Namespace {
+		if err := enterNamespace(); err != nil {
+			g.line.send(&news{What: "failed", Error: "pid namespace: " + err.Error()})
+			return 1
+		}
+	}
+	g.warden = warden{world: realWorld(Proc{}), leaf: openLeaf(spec.Leaf), spare: spec.Spare, onReap: g.reaped}
+
+	if err := g.start(args[3:]); err != nil {
+		g.line.send(&news{What: "failed", Error: err.Error(), Errno: errno(err)})
+		return 1
+	}
+	// Caught and dropped: only the front decides when it is over.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	g.chld, g.more = watch()
+	go g.listen()
+	// The main thread has done its part, which is to live; what runs on it
+	// would pay for a change of threads at every step.
+	done := make(chan int)
+	go func() { done <- g.run() }()
+	return <-done
+}
+
+type guard struct {
+	warden
+	line  *line
+	ends  chan Ladder   // the front's command
+	hurry chan struct{} // and its second one
+	gone  chan struct{} // closed when the front is
+
+	limits  Limits
+	crashed bool // a signal that was not ours has ended the agent
+	ending  bool
+}
+
+// start starts the agent, in its leaf if that can be.
+func (g *guard) start(argv []string) error {
+	attr := &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{guardStdin, guardStdout, guardStderr},
+		Sys:   agentAttr(g.leaf),
+	}
+	pid, err := syscall.ForkExec(argv[0], argv, attr)
+	why := ""
+	if err != nil && g.leaf != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.EACCES) {
+		// clone3 is refused in some sandboxes (ENOSYS), and a cgroup may not
+		// take us after all: the tree is watched all the same.
+		why = err.Error()
+		g.leaf = nil
+		attr.Sys = agentAttr(nil)
+		pid, err = syscall.ForkExec(argv[0], argv, attr)
+	}
+	if err != nil {
+		return err
+	}
+	for _, fd := range []int{guardStdin, guardStdout, guardStderr} {
+		_ = syscall.Close(fd) // or the agent's end of its pipes would not be the last
+	}
+	g.agent = identify(pid)
+	g.world = realWorld(g.agent)
+	g.line.send(&news{What: "started", Agent: g.agent, Cgroup: why})
+	return nil
+}
+
+// listen hands on what the front says. When the front is gone, whatever is
+// under way is cut short.
+func (g *guard) listen() {
+	for {
+		var o order
+		if err := g.line.receive(&o); err != nil {
+			close(g.gone)
+			time.AfterFunc(orphanGrace, g.hasten)
+			return
+		}
+		switch o.Op {
+		case "end":
+			g.ends <- o.Ladder
+		case "hurry":
+			g.hasten()
+		}
+	}
+}
+
+func (g *guard) hasten() {
+	select {
+	case g.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// run reaps until it is told to end the tree, or the front is gone.
+func (g *guard) run() int {
+	ladder := NewLadder(orphanGrace)
+	var tick <-chan time.Time
+	if g.limits != (Limits{}) {
+		t := time.NewTicker(limitTick)
+		defer t.Stop()
+		tick = t.C
+	}
+	for waiting := true; waiting; {
+		select {
+		case <-tick:
+			if x := g.limits.check(g.leaf, g.world.tree); x != nil {
+				g.line.send(&news{What: "limit", Limit: x})
+				tick = nil // once is enough: the front ends us
+			}
+		case <-g.chld:
+			g.told = true
+			g.reap()
+		case ladder = <-g.ends:
+			waiting = false
+		case <-g.gone:
+			waiting = false
+		}
+	}
+	g.ending = true
+	if g.crashed && len(ladder) > 0 {
+		ladder[0].Wait = min(ladder[0].Wait, crashGrace)
+	}
+	t := g.end(ladder, g.hurry)
+	t.By = "guard"
+	g.line.send(&news{What: "torn", Teardown: &t})
+	if g.leaf != nil {
+		_ = g.leaf.remove(time.Second) // the front tries again
+	}
+	if len(t.Left) > 0 {
+		return 3
+	}
+	return 0
+}
+
+// reaped tells the front of the agent's exit and of every adopted process's.
+func (g *guard) reaped(d dead) {
+	exit := exitOf(d.status, &d.usage)
+	if d.PID == g.agent.PID {
+		g.crashed = exit.Signal != 0 && !g.ending
+		g.line.send(&news{What: "exit", Exit: &exit})
+		return
+	}
+	e := &Ended{Proc: d.Proc, Found: "adopted"}
+	if exit.Signal != 0 {
+		e.How = SignalName(exit.Signal)
+	}
+	g.line.send(&news{What: "adopted", Adopted: e, Exit: &exit})
+}
+
+func errno(err error) int {
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
+		return int(e)
+	}
+	return 0
+}
