@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -24,7 +25,7 @@ var cursorVersion = regexp.MustCompile(`^\d{4}\.\d{2}\.\d{2}-[0-9a-f]{7,}\s*$`)
 // findAgent is the path of the agent's binary: the given one, or cursor-agent
 // on the PATH, or an agent there that says it is Cursor's. It never is this
 // program itself, whatever name that goes by.
-func findAgent(given, path string) (string, error) {
+func findAgent(ctx context.Context, given, path string) (string, error) {
 	self, err := selfInfo()
 	if err != nil {
 		return "", err
@@ -41,7 +42,7 @@ func findAgent(given, path string) (string, error) {
 			file := filepath.Join(dir, name)
 			why := reject(file, self)
 			if why == nil && name == "agent" {
-				why = isCursors(file)
+				why = isCursors(ctx, file)
 			}
 			if why == nil {
 				return file, nil
@@ -126,10 +127,13 @@ func selfInfo() (os.FileInfo, error) {
 }
 
 // isCursors asks a file called agent for its version.
-func isCursors(file string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
+func isCursors(ctx context.Context, file string) error {
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, file, "--version")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// It is not reaped while Cancel runs, so the group's id is still its own.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // a descendant that holds its stdout does not hold us
 	out, err := cmd.Output()
 	if !cursorVersion.Match(out) {

@@ -30,6 +30,11 @@ func newConsole(w io.Writer) *console {
 		for b := range c.queue {
 			_, _ = w.Write(b) // nobody is left to tell
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.dropped > 0 {
+			fmt.Fprintf(w, "cursor-wrap: %d writes to stderr were dropped because nobody read it; the session log has them\n", c.dropped)
+		}
 	}()
 	return c
 }
@@ -67,9 +72,6 @@ func (c *console) put(b []byte) {
 // close waits, but not for ever, until all is written. Nothing may be written
 // afterwards.
 func (c *console) close() {
-	if c.dropped > 0 {
-		c.put(fmt.Appendf(nil, "cursor-wrap: %d writes to stderr were dropped because nobody read it; the session log has them\n", c.dropped))
-	}
 	close(c.queue)
 	select {
 	case <-c.done:

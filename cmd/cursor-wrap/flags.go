@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"cursor-wrap/internal/journal"
 	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/process"
 )
 
 // envPrefix begins the name of the variable that stands for a flag.
@@ -39,6 +41,10 @@ type options struct {
 	force     bool
 	resume    string
 
+	containment string
+	spare       []string
+	limits      process.Limits
+
 	agentFlags []string // the agent's own, in the order in which they were given
 }
 
@@ -56,6 +62,11 @@ func (o *options) register(f *pflag.FlagSet) {
 	duration(f, &o.retention, "log-retention", 7*24*time.Hour, "age at which a session log goes at the next start; 0 keeps it")
 	duration(f, &o.flagged, "flagged-retention", 90*24*time.Hour, "the same for logs of runs that did not succeed")
 	f.BoolVar(&o.synthetic, "synthetic-result", true, "end the stream of a failed run with a result line of our own")
+
+	f.StringVar(&o.containment, "containment", string(process.Auto), "what holds the agent's tree: auto, a cgroup where one can be made; cgroup; tree, two subreapers; pidns, a pid namespace")
+	f.StringArrayVar(&o.spare, "spare", nil, "leave processes alive whose command line contains this (repeatable)")
+	f.IntVar(&o.limits.Procs, "max-procs", 0, "the most processes that the agent's tree may have; 0 is no limit")
+	f.Var((*bytesize)(&o.limits.Memory), "max-memory", "the most memory that it may hold, such as 2GiB; 0 is no limit")
 
 	f.StringVar(&o.agentBin, "agent-bin", "", "the agent's binary (default cursor-agent, or Cursor's agent, on the PATH)")
 	f.StringVar(&o.model, "model", "", "the agent's model")
@@ -181,6 +192,36 @@ func (s *span) Set(v string) error {
 	return nil
 }
 
+// bytesize is a number of bytes that may be given in units: 512MiB, 2G.
+type bytesize int64
+
+func (b *bytesize) Type() string { return "size" }
+
+func (b *bytesize) String() string {
+	n := int64(*b)
+	for _, u := range []struct {
+		name string
+		size int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= u.size && n%u.size == 0 {
+			return strconv.FormatInt(n/u.size, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func (b *bytesize) Set(v string) error {
+	const want = "want a size such as 512MiB or 2GiB"
+	number := strings.TrimRight(v, "KMGTiBkb")
+	shift, ok := map[string]int{"": 0, "B": 0, "K": 10, "M": 20, "G": 30, "T": 40}[strings.ToUpper(strings.TrimSuffix(strings.TrimSuffix(v[len(number):], "B"), "i"))]
+	n, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || n < 0 || n > 1<<20 && shift == 40 {
+		return errors.New(want)
+	}
+	*b = bytesize(n * float64(int64(1)<<shift))
+	return nil
+}
+
 // fromEnv sets every flag that was not given and whose variable is.
 func fromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var err error
@@ -215,6 +256,15 @@ func (o *options) check() error {
 	if _, err := o.level(); err != nil {
 		return usagef("use debug, info, warn or error", "--log-level %q: not known", o.logLevel)
 	}
+	if !slices.Contains([]process.Containment{process.Auto, process.Cgroup, process.Tree, process.PIDNS}, process.Containment(o.containment)) {
+		return usagef("use auto, cgroup, tree or pidns", "--containment %q: not known", o.containment)
+	}
+	if o.limits.Procs < 0 {
+		return usagef("use 0 for no limit", "--max-procs %d: negative", o.limits.Procs)
+	}
+	if slices.Contains(o.spare, "") {
+		return usagef("name a part of a command line", "--spare: empty, it would spare everybody")
+	}
 	if o.tick == 0 {
 		return usagef("use a second or more", "--tick-interval 0: the wrapper has to look from time to time")
 	}
@@ -244,40 +294,6 @@ func (o *options) agentArgs(extra []string) []string {
 		args = append(args, "--workspace", o.workspace)
 	}
 	return slices.Concat(args, o.agentFlags, extra)
-}
-
-// masked is a command line as it may be shown: the values of flags that carry
-// secrets are left out, whichever way they are written.
-func masked(args []string) []string {
-	const mask = "***"
-	out := slices.Clone(args)
-	hide := false
-	for i, a := range args {
-		name, value, joined := strings.Cut(a, "=")
-		switch {
-		case hide:
-			out[i], hide = mask, false
-		case strings.HasPrefix(a, "-H") && len(a) > 2 && !strings.HasPrefix(a, "--"):
-			out[i] = "-H" + mask
-		case !secret(name):
-		case joined && value != "":
-			out[i] = name + "=" + mask
-		default:
-			hide = !joined
-		}
-	}
-	return out
-}
-
-// secret reports whether a flag's value must not be shown.
-func secret(name string) bool {
-	if name == "-H" || name == "--header" {
-		return true
-	}
-	name, ok := strings.CutPrefix(strings.ToLower(name), "--")
-	return ok && slices.ContainsFunc([]string{"key", "token", "secret", "password"}, func(s string) bool {
-		return strings.Contains(name, s)
-	})
 }
 
 // home is ~/.cursor-wrap.

@@ -2,8 +2,15 @@
 // its stream byte for byte, ends it when it hangs, and exits with the truth.
 package main
 
-import "os"
+import (
+	"os"
+
+	"cursor-wrap/internal/process"
+)
 
 func main() {
+	if process.IsGuard(os.Args) {
+		os.Exit(process.GuardMain(os.Args))
+	}
 	os.Exit(run(os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }

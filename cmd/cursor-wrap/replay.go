@@ -90,7 +90,7 @@ func printer(w io.Writer, asJSON bool) func(report.Moment) {
 		if m.What == "phase" {
 			fmt.Fprintf(w, "  %s", m.Phase)
 			if m.Deadline != nil {
-				fmt.Fprintf(w, ", deadline %s later", monitor.Span(m.Deadline.Sub(m.At)))
+				fmt.Fprintf(w, ", deadline %s later", monitor.Span(m.Deadline.Sub(m.At.Time)))
 			}
 		}
 		if m.Text != "" {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -114,18 +113,14 @@ Exit codes: 0 a result; 1 an error result, no result, or no start; 2 a hang;
 		return usagef("see "+c.CommandPath()+" --help; flags of the agent that are not listed there go after --", "%v", err)
 	})
 	newRun(root, std, code)
-	root.AddCommand(newReplay(std, code), newVersion())
+	root.AddCommand(newReplay(std, code), newGC(), newVersion())
 	return root
 }
 
-// words quotes what a shell would need quoted, to show a command line.
-func words(args []string) string {
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		quoted[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\n'\"$`\\*?[]{}()<>|&;#~") {
-			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
+// noArgs refuses arguments where a subcommand takes none.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("see "+c.CommandPath()+" --help", "%s takes no arguments, not %q", c.CommandPath(), args[0])
 	}
-	return strings.Join(quoted, " ")
+	return nil
 }

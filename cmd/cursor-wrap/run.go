@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 
 	"cursor-wrap/internal/format"
 	"cursor-wrap/internal/journal"
+	"cursor-wrap/internal/monitor"
 	"cursor-wrap/internal/process"
 	"cursor-wrap/internal/supervise"
 )
@@ -104,9 +108,12 @@ type headless struct {
 }
 
 func (h *headless) run(prompt []byte, stdout *os.File) int {
+	release, died := holdRunning(h.logDir, h.id)
+	defer release()
 	pruned := make(chan struct{})
 	go func() {
 		defer close(pruned)
+		h.sweep(died)
 		if _, err := journal.Prune(h.logDir, h.now(), h.retention, h.flagged); err != nil {
 			h.log.Record(h.now(), slog.LevelWarn, "prune_failed", slog.String("error", err.Error()))
 		}
@@ -127,13 +134,29 @@ func (h *headless) run(prompt []byte, stdout *os.File) int {
 	return report.ExitCode
 }
 
-func (h *headless) launch() (supervise.Child, error) {
-	path, err := findAgent(h.agentBin, os.Getenv("PATH"))
+// sweep clears up after runs whose wrapper and guard were killed together.
+func (h *headless) sweep(died bool) {
+	for _, l := range process.Sweep() {
+		h.log.Record(h.now(), slog.LevelWarn, "leftover", slog.Any("leftover", l))
+		h.con.say(l.String())
+	}
+	if !died {
+		return
+	}
+	if marked := process.Marked(markerEnv); len(marked) > 0 {
+		h.log.Record(h.now(), slog.LevelWarn, "marked", slog.Any("processes", marked))
+		h.con.say(told(marked))
+	}
+}
+
+func (h *headless) launch(ctx context.Context) (supervise.Child, error) {
+	path, err := findAgent(ctx, h.agentBin, os.Getenv("PATH"))
 	if err != nil {
 		return supervise.Child{}, err
 	}
 	args := h.agentArgs(h.extra)
-	a, err := process.Start(process.Spec{Path: path, Args: args, Env: append(os.Environ(), markerEnv+"="+h.id)})
+	a, err := process.Start(process.Spec{Path: path, Args: args, Env: h.environ(),
+		ID: h.id, Containment: process.Containment(h.containment), Limits: h.limits, Spare: h.spare, Adopted: h.recordAdopted})
 	if err != nil {
 		return supervise.Child{}, err
 	}
@@ -142,8 +165,15 @@ func (h *headless) launch() (supervise.Child, error) {
 		resolved = path
 	}
 	h.log.Record(h.now(), slog.LevelInfo, "spawn",
-		slog.Int("pid", a.PID()), slog.String("path", path), slog.String("resolved", resolved), slog.Any("args", masked(args)))
+		slog.Int("pid", a.PID()), slog.Int("guard_pid", a.GuardPID()), slog.String("containment", a.Held), slog.String("path", path), slog.String("resolved", resolved), slog.Any("args", process.Masked(args)))
 	return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr}, nil
+}
+
+// environ is the agent's environment: ours, with the mark of this run in place
+// of one that we may run inside of.
+func (h *headless) environ() []string {
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, markerEnv+"=") })
+	return append(env, markerEnv+"="+h.id)
 }
 
 // tell is what a person or a CI log reads on stderr: nothing after a success.
@@ -157,6 +187,11 @@ func (h *headless) tell(r supervise.Report) {
 	}
 }
 
+// recordAdopted: an orphan of the tree has ended.
+func (h *headless) recordAdopted(e process.Ended) {
+	h.log.Record(h.now(), slog.LevelDebug, "adopted_exit", slog.Any("process", e))
+}
+
 func (h *headless) recordStart(prompt int) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -166,7 +201,17 @@ func (h *headless) recordStart(prompt int) {
 		slog.String("run_id", h.id), slog.String("version", versionString()), slog.Int("pid", os.Getpid()),
 		slog.String("cwd", dir), slog.String("workspace", h.workspace), slog.String("resume", h.resume),
 		slog.Int("prompt_bytes", prompt), slog.String("output_format", h.outputFormat), slog.String("log_sync", h.logSync),
-		slog.Any("policy", h.policy))
+		policyGroup(h.policy))
+}
+
+// policyGroup is the policy as monitor.Policy writes it, without the time that
+// encoding/json takes to learn the type.
+func policyGroup(p monitor.Policy) slog.Attr {
+	ms := func(key string, d time.Duration) slog.Attr { return slog.Int64(key, d.Milliseconds()) }
+	return slog.Group("policy",
+		ms("startup_timeout_ms", p.Startup), ms("idle_timeout_ms", p.Idle), ms("tool_grace_ms", p.ToolGrace),
+		ms("tool_timeout_ms", p.Tool), ms("background_timeout_ms", p.Background),
+		ms("reconnect_timeout_ms", p.Reconnect), ms("exit_grace_ms", p.ExitGrace), ms("max_duration_ms", p.Max))
 }
 
 func (h *headless) recordEnd(r supervise.Report) {
@@ -174,14 +219,19 @@ func (h *headless) recordEnd(r supervise.Report) {
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &self) // cannot fail for ourselves
 	exit := r.Teardown.Exit
 	lostRecords, lostBytes := h.log.Lost()
-	h.log.Record(h.now(), slog.LevelInfo, "run_end",
+	level, err := h.level()
+	if err != nil || level < slog.LevelInfo {
+		level = slog.LevelInfo
+	}
+	h.log.Record(h.now(), level, "run_end", // whatever the level: a log without it is that of a wrapper that was killed
 		slog.String("outcome", string(r.Outcome)), slog.Int("exit_code", r.ExitCode), slog.String("message", r.Message),
-		slog.String("session_id", r.SessionID), slog.Int64("took_ms", r.Took.Milliseconds()), slog.Any("counts", r.Counts),
+		slog.String("session_id", r.SessionID), slog.Int64("took_ms", r.Took.Milliseconds()), slog.Group("counts", slog.Int64("lines", r.Counts.Lines), slog.Int64("bytes", r.Counts.Bytes), slog.Int64("calls", r.Counts.Calls),
+			slog.Int64("unmatched_completions", r.Counts.Unmatched), slog.Int64("stderr_bytes", r.Counts.Stderr)),
 		slog.Int64("lost_records", lostRecords), slog.Int64("lost_bytes", lostBytes),
 		slog.Group("agent", slog.Int("exit_code", exit.Code), slog.String("signal", process.SignalName(exit.Signal)),
 			slog.Int64("cpu_ms", (exit.User+exit.System).Milliseconds()), slog.Int64("max_rss_bytes", exit.MaxRSS)),
 		slog.Group("wrapper", slog.Int64("cpu_ms", (self.Utime.Nano()+self.Stime.Nano())/1e6),
-			slog.Int64("max_rss_bytes", process.MaxRSS(&self))))
+			slog.Int64("max_rss_bytes", process.PeakMemory())))
 	if r.Outcome != supervise.Success {
 		if err := h.log.Flag(string(r.Outcome), h.now()); err != nil {
 			h.con.say(err.Error())
