@@ -38,8 +38,10 @@ func usagef(try, format string, args ...any) error {
 
 // run is the program: it returns the exit code.
 func run(args []string, std stdio) int {
+	e := prepareEarly(args)
+	defer e.discard()
 	code := 0
-	root := newRoot(std, &code)
+	root := newRoot(std, &code, e)
 	root.SetArgs(route(root, args))
 	err := root.Execute()
 	if err == nil {
@@ -82,7 +84,7 @@ const rootExample = `  # In a CI job, where cursor-agent -p stood:
   # What would other thresholds have said about a recorded run?
   cursor-wrap replay --idle-timeout 2m ~/.cursor-wrap/logs/cursor-wrap-*.jsonl`
 
-func newRoot(std stdio, code *int) *cobra.Command {
+func newRoot(std stdio, code *int, e *early) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cursor-wrap [flags] [prompt] [-- agent-flags...]",
 		Short: "Runs cursor-agent headless to a certain end",
@@ -112,7 +114,7 @@ Exit codes: 0 a result; 1 an error result, no result, or no start; 2 a hang;
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("see "+c.CommandPath()+" --help; flags of the agent that are not listed there go after --", "%v", err)
 	})
-	newRun(root, std, code)
+	newRun(root, std, code, e)
 	root.AddCommand(newReplay(std, code), newGC(), newVersion())
 	return root
 }

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -28,7 +26,7 @@ const markerEnv = envPrefix + "RUN"
 
 // newRun makes a run of the root command and adds its explicit form, so that a
 // prompt may be the name of a subcommand.
-func newRun(root *cobra.Command, std stdio, code *int) {
+func newRun(root *cobra.Command, std stdio, code *int, e *early) {
 	o := &options{}
 	o.register(root.Flags())
 	root.RunE = func(c *cobra.Command, args []string) error {
@@ -40,7 +38,7 @@ func newRun(root *cobra.Command, std stdio, code *int) {
 			return err
 		}
 		var err error
-		*code, err = o.run(prompts, extra, std)
+		*code, err = o.run(prompts, extra, std, e)
 		return err
 	}
 	explicit := &cobra.Command{
@@ -57,7 +55,7 @@ func newRun(root *cobra.Command, std stdio, code *int) {
 
 // run is one headless run. An error means that no agent was started because
 // the call was wrong; everything else is told by the exit code.
-func (o *options) run(prompts, extra []string, std stdio) (int, error) {
+func (o *options) run(prompts, extra []string, std stdio, e *early) (int, error) {
 	if err := o.check(); err != nil {
 		return 0, err
 	}
@@ -76,7 +74,7 @@ func (o *options) run(prompts, extra []string, std stdio) (int, error) {
 	if err != nil {
 		return 0, usagef("free the folder, or choose another with --log-dir", "%v", err)
 	}
-	r := &headless{options: o, now: now, log: log, con: con, id: newRunID(), extra: extra}
+	r := &headless{options: o, now: now, log: log, con: con, id: e.id, early: e, extra: extra}
 	return r.run(prompt, std.out), nil
 }
 
@@ -104,6 +102,7 @@ type headless struct {
 	log   *journal.Log
 	con   *console
 	id    string
+	early *early
 	extra []string // agent flags from behind the --
 }
 
@@ -155,7 +154,7 @@ func (h *headless) launch(ctx context.Context) (supervise.Child, error) {
 		return supervise.Child{}, err
 	}
 	args := h.agentArgs(h.extra)
-	a, err := process.Start(process.Spec{Path: path, Args: args, Env: h.environ(),
+	a, err := h.early.start(process.Spec{Path: path, Args: args, Env: environ(h.id),
 		ID: h.id, Containment: process.Containment(h.containment), Limits: h.limits, Spare: h.spare, Adopted: h.recordAdopted})
 	if err != nil {
 		return supervise.Child{}, err
@@ -167,13 +166,6 @@ func (h *headless) launch(ctx context.Context) (supervise.Child, error) {
 	h.log.Record(h.now(), slog.LevelInfo, "spawn",
 		slog.Int("pid", a.PID()), slog.Int("guard_pid", a.GuardPID()), slog.String("containment", a.Held), slog.String("path", path), slog.String("resolved", resolved), slog.Any("args", process.Masked(args)))
 	return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr}, nil
-}
-
-// environ is the agent's environment: ours, with the mark of this run in place
-// of one that we may run inside of.
-func (h *headless) environ() []string {
-	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, markerEnv+"=") })
-	return append(env, markerEnv+"="+h.id)
 }
 
 // tell is what a person or a CI log reads on stderr: nothing after a success.

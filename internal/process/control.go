@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,8 +18,17 @@ import (
 
 // order is what the front tells the guard.
 type order struct {
-	Op     string // end, hurry
-	Ladder Ladder // of end
+	Op     string   // start, end, hurry
+	Start  starting // of start
+	Ladder Ladder   // of end
+}
+
+// starting is what is to be started. The environment is the guard's own.
+type starting struct {
+	Argv   []string // with the path first
+	Leaf   string   // its path; empty without one
+	Spare  []string
+	Limits Limits
 }
 
 // news is what the guard tells the front.
@@ -39,6 +49,9 @@ type news struct {
 // types than a short run to do the rest.
 
 func (o *order) encode() []byte {
+	if o.Op == "start" {
+		return o.Start.encode()
+	}
 	b := append([]byte(nil), o.Op...)
 	for _, step := range o.Ladder {
 		b = fmt.Appendf(b, " %d", step.Wait)
@@ -49,7 +62,35 @@ func (o *order) encode() []byte {
 	return append(b, '\n')
 }
 
-func (o *order) decode(line []byte) error {
+// encode writes the numbers as words, and behind the line the strings, which
+// may hold anything but NUL.
+func (s *starting) encode() []byte {
+	text := strings.Join(slices.Concat([]string{s.Leaf}, s.Spare, s.Argv), "\x00")
+	return fmt.Appendf(nil, "start %d %d %d %d\n%s", s.Limits.Procs, s.Limits.Memory, len(s.Spare), len(text), text)
+}
+
+func (s *starting) decode(line []byte, rest io.Reader) error {
+	var spared, size int
+	if _, err := fmt.Sscanf(string(line), "start %d %d %d %d\n", &s.Limits.Procs, &s.Limits.Memory, &spared, &size); err != nil {
+		return errMessage
+	}
+	text := make([]byte, size)
+	if _, err := io.ReadFull(rest, text); err != nil {
+		return err
+	}
+	parts := strings.Split(string(text), "\x00")
+	if len(parts) < 2+spared {
+		return errMessage
+	}
+	s.Leaf, s.Spare, s.Argv = parts[0], parts[1:1+spared], parts[1+spared:]
+	return nil
+}
+
+func (o *order) decode(line []byte, rest io.Reader) error {
+	if bytes.HasPrefix(line, []byte("start ")) {
+		o.Op = "start"
+		return o.Start.decode(line, rest)
+	}
 	words := strings.Fields(string(line))
 	if len(words) == 0 {
 		return errMessage
@@ -99,7 +140,7 @@ func (t *Teardown) nobody() bool {
 	return t.Proof && len(t.Ended)+len(t.Left)+len(t.Spared) == 0 && t.Cgroup == ""
 }
 
-func (n *news) decode(line []byte) error {
+func (n *news) decode(line []byte, _ io.Reader) error {
 	if bytes.HasPrefix(line, []byte("{")) {
 		return json.Unmarshal(line, n)
 	}
@@ -163,12 +204,14 @@ func (l *line) send(m interface{ encode() []byte }) {
 }
 
 // receive waits for the next message; io.EOF when the other side is gone.
-func (l *line) receive(m interface{ decode([]byte) error }) error {
+func (l *line) receive(m interface {
+	decode(line []byte, rest io.Reader) error
+}) error {
 	b, err := l.in.ReadBytes('\n')
 	if err != nil {
 		return io.EOF
 	}
-	return m.decode(b)
+	return m.decode(b, l.in)
 }
 
 // socketpair is two connected ends, both closed on exec.

@@ -1,8 +1,8 @@
 package process
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
@@ -20,18 +20,7 @@ const (
 	guardStdin
 	guardStdout
 	guardStderr
-	guardLeaf
 )
-
-// guardSpec is what the guard is started with, in its argument after GuardArg;
-// behind it stand the agent's path and arguments. The environment is the
-// agent's.
-type guardSpec struct {
-	Leaf      string   `json:"leaf"` // its path; empty without one
-	Spare     []string `json:"spare,omitempty"`
-	Limits    Limits   `json:"limits,omitzero"`
-	Namespace bool     `json:"namespace,omitempty"` // we are the init of a pid namespace
-}
 
 const (
 	// orphanGrace is how long the tree has to leave by itself when the front
@@ -63,39 +52,29 @@ func IsGuard(args []string) bool { return len(args) > 1 && args[1] == GuardArg }
 // gone. It returns its exit code. Call it from main, when IsGuard says so.
 func GuardMain(args []string) int {
 	const usage = 64
-	var spec guardSpec
-	if len(args) < 4 || json.Unmarshal([]byte(args[2]), &spec) != nil {
+	if _, err := syscall.Getsockname(guardControl); len(args) != 3 || err != nil {
 		_, _ = os.Stderr.WriteString("cursor-wrap: " + GuardArg + " is for the program itself; see cursor-wrap --help\n")
 		return usage
 	}
-	for fd := guardControl; fd <= guardLeaf; fd++ {
+	for fd := guardControl; fd <= guardStderr; fd++ {
 		syscall.CloseOnExec(fd) // or the agent inherits the line, and its end is never seen
 	}
 	g := &guard{
 		line: newLine(os.NewFile(guardControl, "control")),
 		ends: make(chan Ladder, 1), hurry: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
-	// What we inherited ignored is caught, because a caught signal is the
-	// default one again in the agent, and an ignored one would stay ignored.
-	if ignored := ignoredSignals(); len(ignored) > 0 {
-		signal.Notify(make(chan os.Signal, 1), ignored...)
+	if err := g.prepare(Containment(args[2])); err != nil {
+		g.line.send(&news{What: "failed", Error: err.Error()})
+		return 1
 	}
-	_ = becomeReaper() // without it, orphans are found as long as their parents live
-	g.limits = spec.Limits
-	if spec.Namespace {
-		if err := enterNamespace(); err != nil {
-			g.line.send(&news{What: "failed", Error: "pid namespace: " + err.Error()})
-			return 1
-		}
+	var o order
+	if g.line.receive(&o) != nil || o.Op != "start" {
+		return 0 // there is no run after all
 	}
-	g.warden = warden{world: realWorld(Proc{}), leaf: openLeaf(spec.Leaf), spare: spec.Spare, onReap: g.reaped}
-
-	if err := g.start(args[3:]); err != nil {
+	if err := g.start(&o.Start); err != nil {
 		g.line.send(&news{What: "failed", Error: err.Error(), Errno: errno(err)})
 		return 1
 	}
-	// Caught and dropped: only the front decides when it is over.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	g.chld, g.more = watch()
 	go g.listen()
 	// The main thread has done its part, which is to live; what runs on it
@@ -103,6 +82,21 @@ func GuardMain(args []string) int {
 	done := make(chan int)
 	go func() { done <- g.run() }()
 	return <-done
+}
+
+// prepare is what can be done before there is an agent.
+func (g *guard) prepare(c Containment) error {
+	// Caught and dropped, because only the front decides when it is over. What
+	// we inherited ignored is caught, too: a caught signal is the default one
+	// again in the agent, and an ignored one would stay ignored.
+	signal.Notify(make(chan os.Signal, 1), append(ignoredSignals(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)...)
+	_ = becomeReaper() // without it, orphans are found as long as their parents live
+	if c == PIDNS {
+		if err := enterNamespace(); err != nil {
+			return fmt.Errorf("pid namespace: %w", err)
+		}
+	}
+	return nil
 }
 
 type guard struct {
@@ -118,7 +112,10 @@ type guard struct {
 }
 
 // start starts the agent, in its leaf if that can be.
-func (g *guard) start(argv []string) error {
+func (g *guard) start(s *starting) error {
+	g.limits = s.Limits
+	g.warden = warden{leaf: openLeaf(s.Leaf), spare: s.Spare, onReap: g.reaped}
+	argv := s.Argv
 	attr := &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Files: []uintptr{guardStdin, guardStdout, guardStderr},
@@ -126,6 +123,9 @@ func (g *guard) start(argv []string) error {
 	}
 	pid, err := syscall.ForkExec(argv[0], argv, attr)
 	why := ""
+	if s.Leaf != "" && g.leaf == nil {
+		why = "it is gone"
+	}
 	if err != nil && g.leaf != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.EACCES) {
 		// clone3 is refused in some sandboxes (ENOSYS), and a cgroup may not
 		// take us after all: the tree is watched all the same.

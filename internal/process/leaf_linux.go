@@ -110,12 +110,17 @@ func unescape(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// openLeaf is the guard's view of the leaf that the front made and passed on.
+// openLeaf is the guard's view of the leaf that the front made; nil where there
+// is none any more.
 func openLeaf(path string) *leaf {
 	if path == "" {
 		return nil
 	}
-	return &leaf{path: path, dir: os.NewFile(guardLeaf, path)}
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	return &leaf{path: path, dir: dir}
 }
 
 // fd is the leaf's folder, for clone3(2).

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,9 @@ import (
 // that fills while a batch is synced; a Node agent writes to it synchronously
 // and stops when it is full. 1 MiB is what Linux allows everybody.
 const pipeSize = 1 << 20
+
+// guardLate is how much longer than its ladder the guard may take.
+const guardLate = 5 * time.Second
 
 // Containment chooses how the tree is held together.
 type Containment string
@@ -64,48 +66,75 @@ type Agent struct {
 	gone   chan struct{} // the guard has ended, and what it left is ended too
 }
 
+// Prepared is a guard that is there and waits to be told what to start. It
+// takes as long to come to itself as we do, so whoever knows early that there
+// will be a run saves half of that.
+type Prepared struct {
+	files     *files
+	guard     int
+	line      *line
+	namespace bool
+	ignore    map[procID]bool
+}
+
+// Prepare starts a guard with the agent's whole environment. Start or Discard
+// must follow.
+func Prepare(env []string, c Containment) (*Prepared, error) {
+	_ = becomeReaper() // the guard's death must not lose us the tree; where it cannot be, nothing is lost beside that
+	p := &Prepared{namespace: c == PIDNS, ignore: map[procID]bool{}}
+	if pids, err := children(); err == nil {
+		for _, pid := range pids { // of the program that we were before exec
+			p.ignore[identify(pid).id()] = true
+		}
+	}
+	var err error
+	if p.files, err = openFiles(); err != nil {
+		return nil, err
+	}
+	if p.guard, err = p.files.fork(env, c); err != nil {
+		p.files.closeOurs()
+		p.files.closeTheirs()
+		return nil, err
+	}
+	p.files.closeTheirs()
+	p.line = newLine(p.files.control)
+	return p, nil
+}
+
+// Discard lets the guard go.
+func (p *Prepared) Discard() {
+	p.files.closeOurs()
+	_, _ = syscall.Wait4(p.guard, nil, 0, nil) // it ends because its line is closed
+}
+
 // Start starts a guard and, below it, the agent with pipes on all three
 // standard files. The error names the path and wraps the cause.
 func Start(s Spec) (*Agent, error) {
-	a, err := start(s)
+	p, err := Prepare(s.Env, s.Containment)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", s.Path, err)
 	}
-	return a, nil
+	return p.Start(s)
 }
 
-func start(s Spec) (a *Agent, err error) {
-	_ = becomeReaper() // the guard's death must not lose us the tree; where it cannot be, nothing is lost beside that
-	a = &Agent{
-		spec: s, leader: Proc{}, ignore: map[procID]bool{},
+// Start starts the agent below the prepared guard, which is gone if it fails.
+// The environment was given to Prepare; s.Env is not looked at.
+func (p *Prepared) Start(s Spec) (*Agent, error) {
+	a := &Agent{
+		spec: s, guard: p.guard, line: p.line, ignore: p.ignore,
 		exited: make(chan struct{}), torn: make(chan Teardown, 1), limit: make(chan Exceeded, 1), gone: make(chan struct{}),
 	}
-	if err := a.contain(); err != nil {
-		return nil, err
-	}
-	f, err := openFiles()
-	if err != nil {
-		a.dropLeaf()
-		return nil, err
-	}
-	defer f.closeTheirs()
-	if pids, err := children(); err == nil {
-		for _, pid := range pids { // of the program that we were before exec
-			a.ignore[identify(pid).id()] = true
-		}
-	}
-	a.guard, err = a.fork(f)
+	err := a.contain()
 	if err == nil {
-		f.closeTheirs()
-		a.line = newLine(f.control)
+		a.line.send(a.order())
 		err = a.await()
 	}
 	if err != nil {
-		f.closeOurs()
 		a.dropLeaf()
-		return nil, err
+		p.Discard()
+		return nil, fmt.Errorf("start %s: %w", s.Path, err)
 	}
-	a.Stdin, a.Stdout, a.Stderr = f.ours[0], &Pipe{f.ours[1]}, &Pipe{f.ours[2]}
+	a.Stdin, a.Stdout, a.Stderr = p.files.ours[0], &Pipe{p.files.ours[1]}, &Pipe{p.files.ours[2]}
 	go a.listen()
 	if os.Getpid() == 1 || len(a.ignore) > 0 {
 		go a.reapStrangers()
@@ -113,10 +142,21 @@ func start(s Spec) (a *Agent, err error) {
 	return a, nil
 }
 
+// order tells the guard what to start.
+func (a *Agent) order() *order {
+	o := &order{Op: "start", Start: starting{
+		Argv: append([]string{a.spec.Path}, a.spec.Args...), Spare: a.spec.Spare, Limits: a.spec.Limits,
+	}}
+	if a.leaf != nil {
+		o.Start.Leaf = a.leaf.path
+	}
+	return o
+}
+
 // reapStrangers reaps what is orphaned to us and is not ours: as pid 1 of a
 // container that is everybody's orphans, and after an exec in a shell that had
-// children it is theirs. Their zombies would stay for ever.
-// The guard is left to listen.
+// children it is theirs. Their zombies would stay for ever. The guard is left
+// to listen.
 func (a *Agent) reapStrangers() {
 	chld := make(chan os.Signal, 1)
 	signal.Notify(chld, syscall.SIGCHLD)
@@ -217,25 +257,16 @@ func closeAll(files ...*os.File) {
 // fork starts the guard from the very file that we run, which an upgrade may
 // have replaced on disk. Fd clears O_NONBLOCK, which neither the guard nor the
 // agent expects to inherit.
-func (a *Agent) fork(f *files) (int, error) {
-	spec := guardSpec{Spare: a.spec.Spare, Limits: a.spec.Limits, Namespace: a.spec.Containment == PIDNS}
-	null := f.null.Fd()
-	fds := []uintptr{null, null, null, f.other.Fd(), f.theirs[0].Fd(), f.theirs[1].Fd(), f.theirs[2].Fd()}
-	if a.leaf != nil {
-		spec.Leaf = a.leaf.path
-		fds = append(fds, uintptr(a.leaf.fd()))
-	}
-	b, err := json.Marshal(spec)
-	if err != nil {
-		return 0, err
-	}
+func (f *files) fork(env []string, c Containment) (int, error) {
 	exe, err := selfPath()
 	if err != nil {
 		return 0, err
 	}
-	argv := append([]string{filepath.Base(os.Args[0]), GuardArg, string(b), a.spec.Path}, a.spec.Args...)
-	return syscall.ForkExec(exe, argv, &syscall.ProcAttr{
-		Env: a.spec.Env, Files: fds, Sys: guardAttr(a.spec.Containment),
+	null := f.null.Fd()
+	return syscall.ForkExec(exe, []string{filepath.Base(os.Args[0]), GuardArg, string(c)}, &syscall.ProcAttr{
+		Env:   env,
+		Files: []uintptr{null, null, null, f.other.Fd(), f.theirs[0].Fd(), f.theirs[1].Fd(), f.theirs[2].Fd()},
+		Sys:   guardAttr(c),
 	})
 }
 
@@ -261,7 +292,6 @@ func (a *Agent) await() error {
 	default:
 		err = errors.New(n.Error)
 	}
-	_, _ = syscall.Wait4(a.guard, nil, 0, nil)
 	return err
 }
 
@@ -337,9 +367,19 @@ func (a *Agent) Limit() <-chan Exceeded { return a.limit }
 // ladder is through; call it once.
 func (a *Agent) End(l Ladder, hurry <-chan struct{}) Teardown {
 	a.line.send(&order{Op: "end", Ladder: l})
+	patience := guardLate
+	for _, step := range l {
+		patience += step.Wait
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
 	var t Teardown
 	for waiting := true; waiting; {
 		select {
+		case <-late.C:
+			// It is stopped, perhaps by the tree. What it has is ours then; its
+			// pid is its own, because only listen reaps it.
+			_ = syscall.Kill(a.guard, syscall.SIGKILL)
 		case t = <-a.torn:
 			waiting = false
 		case <-hurry:

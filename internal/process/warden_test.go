@@ -1,8 +1,11 @@
 package process
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"os"
+	"reflect"
 	"slices"
 	"syscall"
 	"testing"
@@ -336,10 +339,24 @@ func TestControlLineIsReadBack(t *testing.T) {
 		{Op: "end", Ladder: Ladder{{Wait: Settle}}},
 	} {
 		var back order
-		if err := back.decode(o.encode()); err != nil || back.Op != o.Op || !slices.EqualFunc(back.Ladder, o.Ladder, func(a, b Step) bool {
+		if err := back.decode(o.encode(), nil); err != nil || back.Op != o.Op || !slices.EqualFunc(back.Ladder, o.Ladder, func(a, b Step) bool {
 			return a.Wait == b.Wait && slices.Equal(a.Signals, b.Signals)
 		}) {
 			t.Errorf("%+v became %+v (%v)", o, back, err)
+		}
+	}
+	begin := order{Op: "start", Start: starting{
+		Argv: []string{"/a b", "", "-x\ny"}, Leaf: "/leaf", Spare: []string{"one", "t wo"}, Limits: Limits{Procs: 3, Memory: 1 << 40},
+	}}
+	r := bufio.NewReader(bytes.NewReader(append(begin.encode(), "hurry\n"...)))
+	for _, want := range []order{begin, {Op: "hurry"}} { // one does not read into the next
+		b, err := r.ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back order
+		if err := back.decode(b, r); err != nil || !reflect.DeepEqual(back, want) {
+			t.Errorf("%+v became %+v (%v)", want, back, err)
 		}
 	}
 	for _, n := range []news{
@@ -355,13 +372,13 @@ func TestControlLineIsReadBack(t *testing.T) {
 		if slices.Index(line, '\n') != len(line)-1 {
 			t.Errorf("%+v is not one line: %q", n, line)
 		}
-		if err := back.decode(line); err != nil || !slices.Equal(back.encode(), line) {
+		if err := back.decode(line, nil); err != nil || !slices.Equal(back.encode(), line) {
 			t.Errorf("%+v became %+v (%v)", n, back, err)
 		}
 	}
 	for _, bad := range []string{"", "\n", "exit\n\n", "start 1\n", "torn x\n", "started 1 2 3 4 5 6\n", "{"} {
 		var n news
-		if err := n.decode([]byte(bad)); err == nil && n.What != "exit" {
+		if err := n.decode([]byte(bad), nil); err == nil && n.What != "exit" {
 			t.Errorf("%q was taken for %+v", bad, n)
 		}
 	}

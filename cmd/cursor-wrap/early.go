@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"cursor-wrap/internal/process"
+)
+
+// early is a guard that was started before the command line was read: both
+// programs come to themselves at the same time then. It is let go again where
+// no run comes of it.
+type early struct {
+	id    string // of the run
+	guard *process.Prepared
+}
+
+// prepareEarly starts the guard where the arguments look like those of a run.
+func prepareEarly(args []string) *early {
+	e := &early{id: newRunID()}
+	if likelyRun(args) {
+		e.guard, _ = process.Prepare(environ(e.id), process.Auto) // if it fails, the run's own attempt tells why
+	}
+	return e
+}
+
+func likelyRun(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	other := func(a string) bool {
+		return a == "-h" || a == "--help" || strings.HasPrefix(a, "--containment")
+	}
+	return (slices.Contains(args, "-p") || slices.Contains(args, "--print")) &&
+		!slices.ContainsFunc(args, other) && os.Getenv(envPrefix+"CONTAINMENT") == ""
+}
+
+// start starts the agent below the guard that is there, or below a new one.
+func (e *early) start(s process.Spec) (*process.Agent, error) {
+	if e.guard == nil {
+		return process.Start(s)
+	}
+	guard := e.guard
+	e.guard = nil
+	return guard.Start(s)
+}
+
+// discard lets the guard go that no run came of.
+func (e *early) discard() {
+	if e.guard != nil {
+		e.guard.Discard()
+	}
+}
+
+// environ is the agent's environment: ours, with the mark of this run in place
+// of one that we may run inside of.
+func environ(id string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, markerEnv+"=") })
+	return append(env, markerEnv+"="+id)
+}
