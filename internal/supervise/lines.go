@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"slices"
 
 	"cursor-wrap/internal/events"
 	"cursor-wrap/internal/process"
@@ -15,13 +16,15 @@ func (p *pump) take(n int) {
 	p.cur.bytes += n
 	whole := false
 	for {
-		i := bytes.IndexByte(p.buf[scan:p.end], '\n')
-		if i < 0 {
+		scan = p.split(scan)
+		if len(p.ends) == 0 {
 			break
 		}
-		p.line(scan+i, "\n")
-		scan += i + 1
-		p.tail = scan
+		p.parse()
+		for i, end := range p.ends {
+			p.line(end, "\n", &p.parsed[i])
+			p.tail = end + 1
+		}
 		whole = true
 		if len(p.cur.events) >= most {
 			p.commit(p.tail)
@@ -41,8 +44,68 @@ func (p *pump) take(n int) {
 	p.compact()
 }
 
-// line takes the present line, which ends before buf[end] with eol.
-func (p *pump) line(end int, eol string) {
+// split finds the ends of the next lines, at most as many as go into a batch,
+// and returns where to go on looking.
+func (p *pump) split(scan int) int {
+	p.ends = p.ends[:0]
+	for len(p.ends) < most {
+		i := bytes.IndexByte(p.buf[scan:p.end], '\n')
+		if i < 0 {
+			return p.end
+		}
+		p.ends = append(p.ends, scan+i)
+		scan += i + 1
+	}
+	return scan
+}
+
+// parse reads the lines that split has found. Nothing may be logged before it
+// is known to be valid, so with a full pipe this is what everybody waits for:
+// two share it then. A few lines are not worth the hand-over.
+func (p *pump) parse() {
+	n := len(p.ends)
+	p.parsed = slices.Grow(p.parsed[:0], n)[:n]
+	last := p.ends[n-1]
+	if last-p.tail < shareFrom || n < 2 || p.help == nil {
+		parseLines(p.buf, p.tail, p.ends, p.parsed)
+		return
+	}
+	half, _ := slices.BinarySearch(p.ends, p.tail+(last-p.tail)/2)
+	half = max(half, 1)
+	p.help <- share{p.buf, p.ends[half-1] + 1, p.ends[half:], p.parsed[half:]}
+	parseLines(p.buf, p.tail, p.ends[:half], p.parsed[:half])
+	<-p.helped
+}
+
+// share is a part of the lines of a batch.
+type share struct {
+	buf    []byte
+	from   int
+	ends   []int
+	parsed []events.Event
+}
+
+func parseLines(buf []byte, from int, ends []int, parsed []events.Event) {
+	for i, end := range ends {
+		line := buf[from:end]
+		if n := len(line); n > 0 && line[n-1] == '\r' {
+			line = line[:n-1]
+		}
+		parsed[i] = events.Parse(line)
+		from = end + 1
+	}
+}
+
+// helper parses what it is given; it lives as long as the pump runs.
+func (p *pump) helper() {
+	for s := range p.help {
+		parseLines(s.buf, s.from, s.ends, s.parsed)
+		p.helped <- struct{}{}
+	}
+}
+
+// line takes the present line, which ends before buf[end] with eol and says ev.
+func (p *pump) line(end int, eol string, ev *events.Event) {
 	if !p.long && p.tooLong(end) {
 		p.pieces(end) // it came too fast to be noticed before its end
 	}
@@ -50,18 +113,15 @@ func (p *pump) line(end int, eol string) {
 	if eol == "\n" && len(line) > 0 && line[len(line)-1] == '\r' {
 		line, eol = line[:len(line)-1], "\r\n"
 	}
-	ev := &p.ev // not a local one: behind an interface that would be an allocation a line
 	switch {
 	case p.long:
 		p.long, *ev = false, p.head
 		p.log.Part(line, true, eol)
 		p.out.Part(line, ev, true)
 	case p.sent > p.tail: // a pause has split it: its first part is out
-		*ev = events.Parse(line)
 		p.rest(line, eol)
 		p.out.Line(line, ev)
 	default:
-		*ev = events.Parse(line)
 		p.log.Line(line, eol, ev.Storage)
 		p.out.Line(line, ev)
 	}
@@ -148,7 +208,8 @@ func (p *pump) flush() {
 func (p *pump) finish() {
 	if p.end > p.tail || p.long {
 		p.log.Begin(p.cur.at)
-		p.line(p.end, "")
+		ev := events.Parse(p.buf[p.tail:p.end])
+		p.line(p.end, "", &ev)
 		p.tail = p.end
 		p.commit(p.end)
 	}

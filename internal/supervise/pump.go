@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,9 @@ const (
 
 	// headSize is how much of an endless line is looked at to learn its type.
 	headSize = 64 << 10
+
+	// shareFrom is how many bytes of whole lines two parse together.
+	shareFrom = 128 << 10
 
 	// most is how many events go into one batch: a megabyte of nothing but
 	// newlines must not become a hundred megabytes of events.
@@ -99,17 +103,20 @@ type pump struct {
 	stopping atomic.Bool
 
 	buf    []byte
-	tail   int          // where the present line begins
-	sent   int          // what lies before it was logged and forwarded; tail or beyond
-	end    int          // where the bytes end
-	long   bool         // the present line is passed on in pieces and not held
-	head   events.Event // what the head of a long line told
-	outErr error        // of stdout; from then on the stream is only logged
-	text   []byte       // the beginning of the last line that was not JSON
-	ev     events.Event // of the present line
-	cur    *batch       // being filled
-	recv   time.Time    // when the last bytes came
-	since  time.Time    // since when the beginning of a line is kept back; zero if none is
+	tail   int            // where the present line begins
+	sent   int            // what lies before it was logged and forwarded; tail or beyond
+	end    int            // where the bytes end
+	long   bool           // the present line is passed on in pieces and not held
+	head   events.Event   // what the head of a long line told
+	outErr error          // of stdout; from then on the stream is only logged
+	text   []byte         // the beginning of the last line that was not JSON
+	ends   []int          // of the lines that are being taken
+	parsed []events.Event // what they say
+	help   chan share     // to one who parses beside us; nil where there is one processor
+	helped chan struct{}
+	cur    *batch    // being filled
+	recv   time.Time // when the last bytes came
+	since  time.Time // since when the beginning of a line is kept back; zero if none is
 }
 
 // newPump takes a buffer that has room for the longest line and a whole read.
@@ -134,6 +141,11 @@ func (p *pump) stop() {
 // run returns at the end of the stream.
 func (p *pump) run() {
 	defer close(p.batches)
+	if runtime.GOMAXPROCS(0) > 1 {
+		p.help, p.helped = make(chan share), make(chan struct{})
+		go p.helper()
+		defer close(p.help)
+	}
 	for {
 		n, err := p.read()
 		if p.begin(p.now()); n > 0 {
