@@ -130,8 +130,10 @@ func (p *Prepared) Start(s Spec) (*Agent, error) {
 		err = a.await()
 	}
 	if err != nil {
-		a.dropLeaf()
 		p.Discard()
+		left := true // there is nobody to tell of the agent's exit
+		a.inherit(&left)
+		a.dropLeaf()
 		return nil, fmt.Errorf("start %s: %w", s.Path, err)
 	}
 	a.Stdin, a.Stdout, a.Stderr = p.files.ours[0], &Pipe{p.files.ours[1]}, &Pipe{p.files.ours[2]}
@@ -204,7 +206,7 @@ func (a *Agent) contain() error {
 
 func (a *Agent) dropLeaf() {
 	if a.leaf != nil {
-		_ = a.leaf.remove(0) // the next start removes it
+		_ = a.leaf.remove(100 * time.Millisecond) // else the next start removes it
 	}
 }
 
@@ -334,7 +336,8 @@ func (a *Agent) listen() {
 	}
 }
 
-// inherit ends the tree in the guard's place.
+// inherit ends the tree in the guard's place, as far as there is one: a guard
+// that died before it could say so may have started the agent.
 func (a *Agent) inherit(left *bool) Teardown {
 	w := warden{world: realWorld(a.leader), leaf: a.leaf, spare: a.spec.Spare, ignore: a.ignore, agent: a.leader}
 	w.chld, w.more = watch()
