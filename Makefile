@@ -6,7 +6,7 @@ BIN     := bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
-.PHONY: all build demo test race vet lint fmt fuzz cross bench clean
+.PHONY: all build demo test race vet lint fmt fuzz cross bench hostile clean
 
 all: build
 
@@ -47,6 +47,12 @@ cross:
 # BENCH=-quick for a look, BENCH='-only latency' for a part.
 bench: build
 	$(GO) run ./scripts/bench -wrap $(BIN)/cursor-wrap $(BENCH)
+
+# Trees that do not want to end, times each way for a run to end.
+# HOSTILE='-containment tree -trees storm,hydra' for a part; HOSTILE=-table
+# compares with timeout, tini and dumb-init.
+hostile: build
+	$(GO) run ./scripts/hostile -wrap $(BIN)/cursor-wrap -j 2 $(HOSTILE)
 
 clean:
 	rm -rf $(BIN)

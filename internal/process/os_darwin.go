@@ -119,3 +119,5 @@ func residentSize(int) int64 { return 0 }
 
 // ignoredSignals: which ones were inherited ignored cannot be read on macOS.
 func ignoredSignals() []os.Signal { return nil }
+
+func uidOf(pid int) int { return identify(pid).UID }

@@ -123,6 +123,15 @@ func readFile(path string) ([]byte, error) {
 	}
 }
 
+// uidOf is the effective user of a process; -1 where it cannot be read.
+func uidOf(pid int) int {
+	var st unix.Stat_t
+	if unix.Stat("/proc/"+strconv.Itoa(pid), &st) != nil {
+		return -1
+	}
+	return int(st.Uid)
+}
+
 // identify names a child that has not been reaped. Start is 0 without /proc.
 func identify(pid int) Proc {
 	p, err := readStat(pid)

@@ -16,7 +16,7 @@ type Proc struct {
 	PGID    int    `json:"pgid"`
 	Session int    `json:"session"`
 	State   string `json:"state"`   // the letter of proc_pid_stat(5)
-	UID     int    `json:"uid"`     // effective; -1 unknown
+	UID     int    `json:"uid"`     // effective; -1 where it was not asked for
 	Command string `json:"command"` // its argv, or its name where that cannot be read
 	threads int
 }
@@ -86,6 +86,8 @@ type Ended struct {
 // Why says why a process is still there.
 func (e *Ended) Why() string {
 	switch {
+	case e.Error != "" && e.UID >= 0:
+		return fmt.Sprintf("%s, uid %d", e.Error, e.UID)
 	case e.Error != "":
 		return e.Error
 	case e.State == "D":

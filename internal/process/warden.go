@@ -382,6 +382,7 @@ func (w *warden) report(took time.Duration) Teardown {
 				w.leaf.expel(e.PID)
 			}
 		default:
+			e.UID = uidOf(e.PID)
 			t.Left = append(t.Left, *e)
 		}
 	}

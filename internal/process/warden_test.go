@@ -230,7 +230,7 @@ func TestWhoCannotBeEndedIsNamed(t *testing.T) {
 		if td.Took < grace+Settle {
 			t.Errorf("gave up after %v", td.Took)
 		}
-		if e := td.Left[0]; e.Command != "sudo" || e.Why() != unix.EPERM.Error() {
+		if e := td.Left[0]; e.Command != "sudo" || e.Why() != "operation not permitted" {
 			t.Errorf("%+v: %s", e, e.Why())
 		}
 		if e := td.Left[1]; e.Signal != "SIGKILL" {
