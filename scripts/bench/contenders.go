@@ -39,7 +39,7 @@ func (l *lab) contenders(names ...string) []contender {
 	}
 	wrapped := func(sync string) func(command) []command {
 		return func(agent command) []command {
-			return []command{{argv: l.wrapArgv(sync, agent.argv[0]), env: agent.env}}
+			return []command{{argv: l.wrapArgv(agent.argv[0], "--log-sync="+sync), env: agent.env}}
 		}
 	}
 	all := []contender{
@@ -57,8 +57,9 @@ func (l *lab) contenders(names ...string) []contender {
 }
 
 // wrapArgv is cursor-wrap around an agent, as a CI job calls it.
-func (l *lab) wrapArgv(sync, agent string) []string {
-	return []string{l.wrap, "-p", "--agent-bin", agent, "--log-dir", l.logDir(), "--log-sync=" + sync, "bench"}
+func (l *lab) wrapArgv(agent string, flags ...string) []string {
+	argv := []string{l.wrap, "-p", "--agent-bin", agent, "--log-dir", l.logDir()}
+	return append(append(argv, flags...), "bench")
 }
 
 // source is the bench itself in one of its roles.

@@ -180,6 +180,8 @@ func (s *spread) span() string {
 // short is three significant digits, more or less.
 func short(x float64) string {
 	switch a := math.Abs(x); {
+	case a == 0:
+		return "0"
 	case a >= 100:
 		return fmt.Sprintf("%.0f", x)
 	case a >= 10:
@@ -234,7 +236,11 @@ const legend = `Medians over rounds in which the contenders took turns; a ratio 
 of the bench holds 1 MiB (on Linux), for all alike; a wrapper makes its agent's pipe itself. The sink is
 the bench, which reads and counts. Throughput runs from the first start to the contender's exit. CPU is
 user + system of all that the contender started, orphans included, without the source's own. Memory is
-the contender's own process, read while it lives. The log lies beside the input. MB is 10^6 bytes.`
+the contender's own process, read while it lives; idle adds the guard. The log lies beside the input. MB is
+10^6 bytes. Teardown: a tree holds a line open that nobody else holds, so that the kernel tells its last
+death. Half deaf: every other child is in a session of its own and ignores TERM; cursor-wrap is run with
+--kill-grace=0s, so that its time, from the signal on, is the way to the kill step and the step itself.
+Obedient: an agent that exits by itself after its result. Idle: the scheduler's own count of CPU time.`
 
 func (r *report) save(path string) error {
 	b, err := json.MarshalIndent(r, "", "  ")

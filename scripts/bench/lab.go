@@ -42,6 +42,7 @@ func (l *lab) close() {
 type command struct {
 	argv []string
 	env  []string
+	code int // with which it must exit
 }
 
 // flow is what the end of a pipeline sees of it.
@@ -68,8 +69,8 @@ type leftover struct {
 const runLimit = 2 * time.Minute
 
 // run starts the pipeline, source first and contender last, gives its output
-// to sink, and returns when every process that it started has ended. Each must
-// exit 0. With one command, that is source and contender in one, which is how
+// to sink, and returns when every process that it started has ended, each with
+// the code that it must exit with. With one command, that is source and contender in one, which is how
 // a wrapper with its agent looks from outside.
 func (l *lab) run(ctx context.Context, pipeline []command, sink func(flow) error) (c cost, err error) {
 	ctx, cancel := context.WithTimeout(ctx, runLimit)
@@ -114,7 +115,10 @@ func (l *lab) run(ctx context.Context, pipeline []command, sink func(flow) error
 		if i == len(cmds)-1 {
 			c.wall = time.Since(began)
 		}
-		if werr != nil {
+		if werr == nil && pipeline[i].code != 0 {
+			werr = fmt.Errorf("exit status 0, not %d", pipeline[i].code)
+		}
+		if werr != nil && cmds[i].ProcessState.ExitCode() != pipeline[i].code {
 			err = errors.Join(err, fmt.Errorf("%s: %w", filepath.Base(cmds[i].Path), werr))
 		}
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +21,20 @@ type memory struct{ now, peak int64 }
 func memoryOf(int) (memory, bool) { return memory{}, false }
 
 func sameProgram(int, int) bool { return false }
+
+func proportion(int) (int64, bool) { return 0, false }
+
+// effort is what processes have done so far, which is not told here either.
+type effort struct {
+	cpu      time.Duration
+	switches int64
+}
+
+func effortOf([]int) *effort { return nil }
+
+const canWatch = false
+
+func watchEnd(int, int, time.Time) (ending, error) { return ending{}, errors.ErrUnsupported }
 
 // A pipe grows by itself here, up to 64 KiB, and takes no wishes.
 func enlargePipe(int, int) error { return nil }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,6 +51,63 @@ func memoryOf(pid int) (m memory, ok bool) {
 		}
 	}
 	return m, m.peak > 0 // a zombie has no memory left
+}
+
+// proportion is a process's resident memory, in bytes, where a page that n
+// processes share counts for one nth.
+func proportion(pid int) (bytes int64, ok bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0, false // ours alone to read, and not on old kernels
+	}
+	for line := range strings.Lines(string(b)) {
+		if _, err := fmt.Sscanf(line, "Pss: %d kB", &bytes); err == nil {
+			return bytes << 10, true
+		}
+	}
+	return 0, false
+}
+
+// effort is what processes have done so far.
+type effort struct {
+	cpu      time.Duration
+	switches int64 // by their own will and against it
+}
+
+// effortOf sums up the living threads; nil where one of the processes has left.
+// The times are the scheduler's own: those of stat come in steps of 10 ms, more
+// than an idle process needs in a minute.
+func effortOf(pids []int) *effort {
+	var e effort
+	for _, pid := range pids {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)) // the pattern is well-formed
+		if len(tasks) == 0 {
+			return nil
+		}
+		for _, task := range tasks {
+			sched, err := os.ReadFile(filepath.Join(task, "schedstat"))
+			if err != nil {
+				return nil
+			}
+			status, err := os.ReadFile(filepath.Join(task, "status"))
+			if err != nil {
+				return nil
+			}
+			var ns, n int64
+			if _, err := fmt.Sscan(string(sched), &ns); err != nil {
+				return nil
+			}
+			e.cpu += time.Duration(ns)
+			for line := range strings.Lines(string(status)) {
+				if _, count, ok := strings.Cut(line, "voluntary_ctxt_switches:"); ok { // and nonvoluntary
+					if _, err := fmt.Sscan(count, &n); err == nil {
+						e.switches += n
+					}
+				}
+			}
+		}
+	}
+	return &e
 }
 
 // sameProgram reports whether two processes run the same executable.

@@ -1,7 +1,7 @@
 // Command bench measures what stands between an agent and its caller: the
-// throughput, the latency, the start-up and the memory of cursor-wrap, beside
-// peers that do less (cat, tee, tini) and beside ref_group, the least that any
-// program with a durable log must do.
+// throughput, the latency, the start-up, the teardown and the idle cost of
+// cursor-wrap, beside peers that do less (cat, tee, tini) and beside ref_group,
+// the least that any program with a durable log must do.
 //
 //	go run ./scripts/bench -wrap PATH [-quick] [-only NAMES] [-dir DIR] [-json FILE]
 //
@@ -54,7 +54,7 @@ type options struct {
 }
 
 // sections are the parts of a run, in their order.
-var sections = []string{"small", "mix", "huge", "latency", "startup", "idle"}
+var sections = []string{"small", "mix", "huge", "latency", "startup", "teardown", "idle"}
 
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
@@ -143,6 +143,8 @@ func (l *lab) section(ctx context.Context, name string) error {
 		return l.latency(ctx)
 	case "startup":
 		return l.startup(ctx)
+	case "teardown":
+		return l.teardown(ctx)
 	case "idle":
 		return l.idle(ctx)
 	}
