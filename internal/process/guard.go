@@ -221,6 +221,9 @@ func (g *guard) reaped(d dead) {
 		g.line.send(&news{What: "exit", Exit: &exit})
 		return
 	}
+	if g.ending {
+		return // the teardown tells of them all
+	}
 	e := &Ended{Proc: d.Proc, Found: "adopted"}
 	if exit.Signal != 0 {
 		e.How = SignalName(exit.Signal)

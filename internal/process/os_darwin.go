@@ -105,13 +105,18 @@ func fromKinfo(k *unix.KinfoProc) Proc {
 	return p
 }
 
-// signalProc sends sig if the pid still is that of p. macOS has no handle on a
-// process, so an instant between the look and the kill remains.
-func signalProc(p Proc, sig syscall.Signal) error {
+// signalProc sends the signals if the pid still is that of p. macOS has no
+// handle on a process, so an instant between the look and the kill remains.
+func signalProc(p Proc, signals ...syscall.Signal) error {
 	if now := identify(p.PID); now.Start != p.Start {
 		return unix.ESRCH
 	}
-	return unix.Kill(p.PID, sig)
+	for _, sig := range signals {
+		if err := unix.Kill(p.PID, sig); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // residentSize would need libproc; memory limits are not held on macOS.

@@ -159,13 +159,18 @@ func descendants() ([]Proc, error) {
 			continue
 		}
 		seen[pid] = true
+		name := strconv.Itoa(pid)
 		p, err := readStat(pid)
 		if err != nil {
 			continue // it has left meanwhile
 		}
 		rows = append(rows, p)
-		below, _ := childrenOf(strconv.Itoa(pid)) // likewise
-		queue = append(queue, below...)
+		if p.threads > 1 {
+			below, _ := childrenOf(name) // likewise
+			queue = append(queue, below...)
+		} else if b, err := readFile("/proc/" + name + "/task/" + name + "/children"); err == nil {
+			queue = append(queue, numbers(b)...)
+		}
 	}
 	return rows, nil
 }
@@ -204,16 +209,23 @@ func childrenOf(pid string) ([]int, error) {
 			continue // the thread has ended, or there are no such files at all
 		}
 		read++
-		for _, field := range strings.Fields(string(b)) {
-			if n, e := strconv.Atoi(field); e == nil {
-				pids = append(pids, n)
-			}
-		}
+		pids = append(pids, numbers(b)...)
 	}
 	if read == 0 {
 		return nil, err
 	}
 	return pids, nil
+}
+
+// numbers are those in a list with blanks between them.
+func numbers(b []byte) []int {
+	var list []int
+	for _, field := range strings.Fields(string(b)) {
+		if n, err := strconv.Atoi(field); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // scan lists the descendants by one pass over the whole process table.
@@ -293,26 +305,27 @@ func commandLine(pid int) string {
 	return strings.Join(Masked(strings.Split(string(b), "\x00")), " ")
 }
 
-// signalProc sends sig to exactly this process: the pidfd is opened first and the
-// start time checked after it, so that the pid cannot have changed hands.
-func signalProc(p Proc, sig syscall.Signal) error {
+// signalProc sends the signals to exactly this process: the pidfd is opened
+// first and the start time checked after it, so that the pid cannot have
+// changed hands.
+func signalProc(p Proc, signals ...syscall.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
-	if errors.Is(err, unix.ENOSYS) { // before Linux 5.3
-		return signalChecked(p, sig)
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, unix.ENOSYS) {
 		return err
 	}
-	defer unix.Close(fd)
+	send := func(sig syscall.Signal) error { return unix.PidfdSendSignal(fd, sig, nil, 0) }
+	if err != nil { // before Linux 5.3
+		send = func(sig syscall.Signal) error { return unix.Kill(p.PID, sig) }
+	} else {
+		defer unix.Close(fd)
+	}
 	if now, err := readStat(p.PID); err != nil || now.Start != p.Start {
 		return unix.ESRCH
 	}
-	return unix.PidfdSendSignal(fd, sig, nil, 0)
-}
-
-func signalChecked(p Proc, sig syscall.Signal) error {
-	if now, err := readStat(p.PID); err != nil || now.Start != p.Start {
-		return unix.ESRCH
+	for _, sig := range signals {
+		if err := send(sig); err != nil {
+			return err
+		}
 	}
-	return unix.Kill(p.PID, sig)
+	return nil
 }

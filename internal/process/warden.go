@@ -33,8 +33,9 @@ type world struct {
 	identify func(pid int) Proc
 	// command is the argv of a process.
 	command func(pid int) string
-	// signal reaches exactly that process, or says ESRCH.
-	signal func(Proc, syscall.Signal) error
+	// signal reaches exactly that process with each of the signals, or says
+	// ESRCH.
+	signal func(Proc, ...syscall.Signal) error
 	// kill reaches a child of our own, whose pid cannot be anybody else's
 	// before it is reaped.
 	kill func(pid int, sig syscall.Signal) error
@@ -241,12 +242,12 @@ func (w *warden) without(rows []Proc) []Proc {
 
 // tell sends the signals to each of them.
 func (w *warden) tell(alive []*Ended, signals []syscall.Signal) {
-	for _, sig := range signals {
-		for _, e := range alive {
-			e.Error = ""
-			if err := w.world.signal(e.Proc, sig); err != nil && !errors.Is(err, unix.ESRCH) {
-				e.Error = err.Error()
-			}
+	for _, e := range alive {
+		e.Error = ""
+		if err := w.world.signal(e.Proc, signals...); err != nil && !errors.Is(err, unix.ESRCH) {
+			e.Error = err.Error()
+		}
+		for _, sig := range signals {
 			if sig != syscall.SIGCONT && sig != syscall.SIGSTOP {
 				e.Signal = unix.SignalName(sig)
 			}

@@ -79,12 +79,17 @@ func (m *made) world() world {
 			}
 			return ""
 		},
-		signal: func(p Proc, sig syscall.Signal) error {
-			a := m.procs[p.PID]
-			if a == nil || a.Start != p.Start {
-				return unix.ESRCH
+		signal: func(p Proc, signals ...syscall.Signal) error {
+			for _, sig := range signals {
+				a := m.procs[p.PID]
+				if a == nil || a.Start != p.Start {
+					return unix.ESRCH
+				}
+				if err := m.signal(a, sig); err != nil {
+					return err
+				}
 			}
-			return m.signal(a, sig)
+			return nil
 		},
 		kill: func(pid int, sig syscall.Signal) error {
 			a := m.procs[pid]
