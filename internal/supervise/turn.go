@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"syscall"
@@ -230,65 +229,6 @@ func (t *turn) loop() {
 	}
 }
 
-// arm sets the timer to the next moment at which there is something to decide,
-// and to the next tick at the latest.
-func (t *turn) arm(now time.Time) {
-	t.armed, t.due = now, now.Add(t.Tick)
-	next := t.mon.Next()
-	switch {
-	case t.ladder:
-		next = time.Time{} // it has its own clock
-	case t.gone || t.eof && t.result == nil:
-		next = t.endDue
-	}
-	if !next.IsZero() && next.Before(t.due) {
-		t.due = next
-	}
-	if t.due.Before(t.rest) {
-		t.due = t.rest
-	}
-	t.timer.Reset(max(t.due.Sub(now), time.Millisecond))
-}
-
-// woke notices that the machine stood still: we were stopped, or starved,
-// asleep or at work. No deadline counts the time since we were last known to
-// live. What was received before it is told before it, and what the pump has
-// received but not handed over counts from its end.
-func (t *turn) woke() {
-	now := t.Now()
-	from := t.awake
-	late := now.Sub(t.due) > lateFloor || t.armed.Sub(t.awake) > lateFloor
-	t.awake = now
-	if !late {
-		return
-	}
-	for len(t.pump.batches) > 0 {
-		b, ok := <-t.pump.batches
-		if !ok {
-			break
-		}
-		t.batch(b, true)
-	}
-	if since := t.pump.busy.Load(); since != 0 && since < from.UnixMilli() {
-		from = time.UnixMilli(since).UTC()
-	}
-	t.hold(from, now, "late wake-up")
-}
-
-// hold tells the monitor of a time in which nobody read the stream.
-func (t *turn) hold(from, to time.Time, by string) {
-	if from.Before(t.held) {
-		from = t.held
-	}
-	if !to.After(from) {
-		return
-	}
-	t.held = to
-	t.mon.Held(from, to)
-	t.Log.Record(to, slog.LevelWarn, "held",
-		slog.Int64("from", from.UnixMilli()), slog.Int64("to", to.UnixMilli()), slog.String("by", by))
-}
-
 func (t *turn) onTimer() {
 	now := t.Now()
 	switch {
@@ -330,26 +270,6 @@ func (t *turn) onTimer() {
 	}
 }
 
-// listening reports whether the stream was read up to this moment. If the pump
-// is held up by the disk or by the reader, that is told as held time; if there
-// is something to read, it is read first.
-func (t *turn) listening(now time.Time) bool {
-	if since := t.pump.busy.Load(); since != 0 {
-		if from := time.UnixMilli(since).UTC(); now.Sub(from) >= held {
-			t.hold(from, now, "reader of stdout or log disk")
-		}
-		return false
-	}
-	if len(t.pump.batches) > 0 {
-		return false
-	}
-	if t.eof {
-		return true
-	}
-	n, err := t.child.Stdout.Buffered()
-	return err != nil || n == 0
-}
-
 func (t *turn) onExit() {
 	t.exited, t.gone = nil, true
 	now := t.Now()
@@ -385,82 +305,4 @@ func (t *turn) muteCause() *cause {
 		subtype: "no_result",
 		message: "the agent closed its stdout without a result and did not exit",
 	}
-}
-
-// onSignal ends the turn; a second signal leaves the polite step out.
-func (t *turn) onSignal(sig syscall.Signal) {
-	t.signals++
-	name := process.SignalName(sig)
-	t.Log.Record(t.Now(), slog.LevelWarn, "signal", slog.String("signal", name), slog.Int("count", t.signals))
-	t.end(&cause{outcome: Stopped, message: "stopped by " + name, signal: sig})
-	if t.signals > 1 {
-		select {
-		case t.hurry <- struct{}{}:
-		default:
-		}
-	}
-	t.giveUp()
-}
-
-func (t *turn) onLimit(x process.Exceeded) {
-	t.Log.Record(t.Now(), slog.LevelError, "limit_exceeded", attrs(x)...)
-	t.Say("ending the agent: " + x.Summary)
-	t.end(&cause{outcome: Failed, subtype: "no_result", message: x.Summary, reason: x})
-}
-
-// end starts the ladder, once. The first cause stands; nil is for an agent that
-// left by itself or has said its result.
-func (t *turn) end(c *cause) {
-	if t.cause == nil {
-		t.cause = c
-	}
-	if t.ladder {
-		return
-	}
-	t.ladder = true
-	go func() { t.torn <- t.child.End(process.NewLadder(t.KillGrace), t.hurry) }()
-}
-
-// onTorn: nobody of the tree is left, so what is in the pipes now is all there
-// will be, whoever else may hold them.
-func (t *turn) onTorn(td process.Teardown) {
-	t.teardown = &td
-	t.report.Teardown = td
-	t.Log.Record(t.Now(), slog.LevelInfo, "teardown",
-		slog.String("exit", td.Exit.String()),
-		slog.Int64("took_ms", td.Took.Milliseconds()),
-		slog.String("by", td.By), slog.Bool("proof", td.Proof), slog.String("cgroup", td.Cgroup),
-		procs("ended", td.Ended), procs("left", td.Left), procs("spared", td.Spared))
-	t.pump.stop()
-	t.giveUp()
-}
-
-// procs spares a run that ends with nobody left the time that encoding/json
-// takes to learn the type.
-func procs(key string, list []process.Ended) slog.Attr {
-	if len(list) == 0 {
-		return slog.Any(key, json.RawMessage("[]"))
-	}
-	return slog.Any(key, list)
-}
-
-// giveUp bounds the wait for a reader who does not read, once we were told to
-// stop and nothing else is left to do.
-func (t *turn) giveUp() {
-	if t.signals > 0 && t.teardown != nil && t.abandon == nil {
-		t.abandon = time.After(abandonAfter)
-	}
-}
-
-// join ends what runs beside the owner.
-func (t *turn) join() {
-	_ = t.child.Stdin.Close() // the writer may have done it
-	t.drain.stop()
-	<-t.drain.done
-	_ = t.child.Stderr.Close()
-	if !t.leftover {
-		_ = t.child.Stdout.Close()
-		process.Release(t.pump.buf)
-	}
-	t.report.Counts.Stderr = t.drain.bytes
 }

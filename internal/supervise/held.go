@@ -1,0 +1,85 @@
+package supervise
+
+import (
+	"log/slog"
+	"time"
+)
+
+// arm sets the timer to the next moment at which there is something to decide,
+// and to the next tick at the latest.
+func (t *turn) arm(now time.Time) {
+	t.armed, t.due = now, now.Add(t.Tick)
+	next := t.mon.Next()
+	switch {
+	case t.ladder:
+		next = time.Time{} // it has its own clock
+	case t.gone || t.eof && t.result == nil:
+		next = t.endDue
+	}
+	if !next.IsZero() && next.Before(t.due) {
+		t.due = next
+	}
+	if t.due.Before(t.rest) {
+		t.due = t.rest
+	}
+	t.timer.Reset(max(t.due.Sub(now), time.Millisecond))
+}
+
+// woke notices that the machine stood still: we were stopped, or starved,
+// asleep or at work. No deadline counts the time since we were last known to
+// live. What was received before it is told before it, and what the pump has
+// received but not handed over counts from its end.
+func (t *turn) woke() {
+	now := t.Now()
+	from := t.awake
+	late := now.Sub(t.due) > lateFloor || t.armed.Sub(t.awake) > lateFloor
+	t.awake = now
+	if !late {
+		return
+	}
+	for len(t.pump.batches) > 0 {
+		b, ok := <-t.pump.batches
+		if !ok {
+			break
+		}
+		t.batch(b, true)
+	}
+	if since := t.pump.busy.Load(); since != 0 && since < from.UnixMilli() {
+		from = time.UnixMilli(since).UTC()
+	}
+	t.hold(from, now, "late wake-up")
+}
+
+// hold tells the monitor of a time in which nobody read the stream.
+func (t *turn) hold(from, to time.Time, by string) {
+	if from.Before(t.held) {
+		from = t.held
+	}
+	if !to.After(from) {
+		return
+	}
+	t.held = to
+	t.mon.Held(from, to)
+	t.Log.Record(to, slog.LevelWarn, "held",
+		slog.Int64("from", from.UnixMilli()), slog.Int64("to", to.UnixMilli()), slog.String("by", by))
+}
+
+// listening reports whether the stream was read up to this moment. If the pump
+// is held up by the disk or by the reader, that is told as held time; if there
+// is something to read, it is read first.
+func (t *turn) listening(now time.Time) bool {
+	if since := t.pump.busy.Load(); since != 0 {
+		if from := time.UnixMilli(since).UTC(); now.Sub(from) >= held {
+			t.hold(from, now, "reader of stdout or log disk")
+		}
+		return false
+	}
+	if len(t.pump.batches) > 0 {
+		return false
+	}
+	if t.eof {
+		return true
+	}
+	n, err := t.child.Stdout.Buffered()
+	return err != nil || n == 0
+}
