@@ -87,7 +87,7 @@ func (o *options) registerPolicy(f *pflag.FlagSet) {
 	duration(f, &o.policy.Background, "background-timeout", d.Background, "silence while background work is unfinished")
 	duration(f, &o.policy.Reconnect, "reconnect-timeout", d.Reconnect, "nothing but reconnection attempts")
 	duration(f, &o.policy.ExitGrace, "exit-grace", d.ExitGrace, "from the result to the exit of the agent")
-	duration(f, &o.policy.Max, "max-duration", d.Max, "the whole run")
+	duration(f, &o.policy.Max, "max-duration", d.Max, "the whole run, less the time in which nobody reads our stdout")
 }
 
 // registerAgent adds the agent's own documented flags, which are passed on as
@@ -261,6 +261,12 @@ func (o *options) check() error {
 	}
 	if o.limits.Procs < 0 {
 		return usagef("use 0 for no limit", "--max-procs %d: negative", o.limits.Procs)
+	}
+	if len(o.spare) > 0 && process.Containment(o.containment) == process.PIDNS {
+		return usagef("use another containment", "--spare with --containment pidns: a pid namespace takes everybody along")
+	}
+	if o.limits.Memory > 0 && !process.MemoryLimits {
+		return usagef("leave it out", "--max-memory: not on this system")
 	}
 	if slices.Contains(o.spare, "") {
 		return usagef("name a part of a command line", "--spare: empty, it would spare everybody")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -37,10 +38,15 @@ func usagef(try, format string, args ...any) error {
 }
 
 // run is the program: it returns the exit code.
-func run(args []string, std stdio) int {
+func run(args []string, std stdio) (code int) {
+	defer func() {
+		if r := recover(); r != nil { // or the exit code would be that of a hang
+			fmt.Fprintf(std.err, "cursor-wrap: internal error: %v\n%s", r, debug.Stack())
+			code = supervise.ExitCode(supervise.Failed, 0)
+		}
+	}()
 	e := prepareEarly(args)
 	defer e.discard()
-	code := 0
 	root := newRoot(std, &code, e)
 	root.SetArgs(route(root, args))
 	err := root.Execute()

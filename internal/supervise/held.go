@@ -60,21 +60,41 @@ func (t *turn) hold(from, to time.Time, by string) {
 	}
 	t.held = to
 	t.mon.Held(from, to)
+	if !t.endDue.IsZero() {
+		t.endDue = t.endDue.Add(to.Sub(from))
+	}
 	t.Log.Record(to, slog.LevelWarn, "held",
 		slog.Int64("from", from.UnixMilli()), slog.Int64("to", to.UnixMilli()), slog.String("by", by))
 }
 
-// listening reports whether the stream was read up to this moment. If the pump
-// is held up by the disk or by the reader, that is told as held time; if there
-// is something to read, it is read first.
-func (t *turn) listening(now time.Time) bool {
+// pumpHeld tells of the time in which the disk or the reader of stdout has held
+// the pump up so far.
+func (t *turn) pumpHeld(now time.Time) {
 	if since := t.pump.busy.Load(); since != 0 {
 		if from := time.UnixMilli(since).UTC(); now.Sub(from) >= held {
 			t.hold(from, now, "reader of stdout or log disk")
 		}
-		return false
 	}
-	if len(t.pump.batches) > 0 {
+}
+
+// lookAgain reports whether a verdict may be acted on: all that was received up
+// to the moment in which a deadline was first seen to have passed has been told
+// to the monitor. An agent that writes without end puts nothing off.
+func (t *turn) lookAgain(now time.Time) bool {
+	switch {
+	case t.suspected.IsZero():
+		t.suspected, t.rest = now, now.Add(secondLook)
+		return false
+	case !t.seen.Before(t.suspected), t.read():
+		return true
+	}
+	t.rest = now.Add(held)
+	return false
+}
+
+// read reports whether nothing is on its way from the agent to the monitor.
+func (t *turn) read() bool {
+	if t.pump.busy.Load() != 0 || len(t.pump.batches) > 0 {
 		return false
 	}
 	if t.eof {

@@ -15,13 +15,18 @@ func (t *turn) onSignal(sig syscall.Signal) {
 	name := process.SignalName(sig)
 	t.Log.Record(t.Now(), slog.LevelWarn, "signal", slog.String("signal", name), slog.Int("count", t.signals))
 	t.end(&cause{outcome: Stopped, message: "stopped by " + name, signal: sig})
+	t.hasten()
+	t.giveUp()
+}
+
+// hasten leaves the polite step out once we were told to stop a second time.
+func (t *turn) hasten() {
 	if t.signals > 1 {
 		select {
 		case t.hurry <- struct{}{}:
 		default:
 		}
 	}
-	t.giveUp()
 }
 
 func (t *turn) onLimit(x process.Exceeded) {
@@ -60,6 +65,8 @@ func (t *turn) onTorn(td process.Teardown) {
 // procs spares a run that ends with nobody left the time that encoding/json
 // takes to learn the type.
 func procs(key string, list []process.Ended) slog.Attr {
+	const most = 1000 // a record has to stay writable; who is beyond it is one of many alike
+	list = list[:min(len(list), most)]
 	if len(list) == 0 {
 		return slog.Any(key, json.RawMessage("[]"))
 	}

@@ -30,9 +30,7 @@ func (t *turn) batch(b *batch, ok bool) {
 		}
 		t.hold(b.at, b.until, by)
 	}
-	if len(b.events) > 0 {
-		t.suspected = time.Time{}
-	}
+	t.seen = b.at
 	if b.err != nil {
 		t.stdoutFailed(b.err)
 	}

@@ -2,9 +2,11 @@ package supervise
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +19,10 @@ const (
 	// stdout pipe, so that all that arrived while a batch was synced is the
 	// next batch.
 	readSize = 1 << 20
+
+	// bufSize is room for the longest line that is held, the carriage return
+	// that may belong to its ending, and a whole read behind them.
+	bufSize = events.MaxLine + 1 + readSize
 
 	// pauseGrace is how long the rest of a line may take before its beginning
 	// is passed on without it. A writer that is merely slower than we are
@@ -109,6 +115,7 @@ type pump struct {
 	long   bool           // the present line is passed on in pieces and not held
 	head   events.Event   // what the head of a long line told
 	outErr error          // of stdout; from then on the stream is only logged
+	crash  error          // set when the pump ended by a panic
 	text   []byte         // the beginning of the last line that was not JSON
 	ends   []int          // of the lines that are being taken
 	parsed []events.Event // what they say
@@ -141,6 +148,13 @@ func (p *pump) stop() {
 // run returns at the end of the stream.
 func (p *pump) run() {
 	defer close(p.batches)
+	defer func() {
+		// A stream that we cannot read is our own failure, and not a reason to
+		// leave the agent to itself.
+		if r := recover(); r != nil {
+			p.crash = fmt.Errorf("internal error: %v\n%s", r, debug.Stack())
+		}
+	}()
 	if runtime.GOMAXPROCS(0) > 1 {
 		p.help, p.helped = make(chan share), make(chan struct{})
 		go p.helper()

@@ -302,7 +302,7 @@ func FuzzPump(f *testing.F) {
 // reserve is the pump's buffer for the time of a test.
 func reserve(t testing.TB) []byte {
 	t.Helper()
-	buf, err := process.Reserve(events.MaxLine + readSize)
+	buf, err := process.Reserve(bufSize)
 	if err != nil {
 		t.Fatal(err)
 	}

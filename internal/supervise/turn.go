@@ -95,7 +95,6 @@ type turn struct {
 	gone     bool            // the agent's process has ended
 	eof      bool            // the stream has ended
 	endDue   time.Time       // when the other one of exit and end of stream is waited for no longer
-	endGrace time.Duration
 	torn     chan process.Teardown
 	ladder   bool // it was started
 	teardown *process.Teardown
@@ -106,6 +105,7 @@ type turn struct {
 	result    *events.Ended
 	phase     monitor.Phase
 	suspected time.Time // since when a deadline has passed; zero while none has
+	seen      time.Time // when the newest batch that was told was received
 	held      time.Time // up to which held time was told
 	echoed    bool      // the prompt's echo was seen
 	signals   int       // that told us to stop
@@ -143,7 +143,7 @@ func Run(c Config) Report {
 }
 
 func (t *turn) start() error {
-	buf, err := process.Reserve(events.MaxLine + readSize)
+	buf, err := process.Reserve(bufSize)
 	if err != nil {
 		return err
 	}
@@ -197,6 +197,7 @@ func (t *turn) loop() {
 	t.arm(t.awake)
 	if t.cause != nil {
 		t.end(t.cause)
+		t.hasten()
 	}
 	batches := t.pump.batches
 	for t.teardown == nil || !t.eof {
@@ -234,27 +235,21 @@ func (t *turn) onTimer() {
 	switch {
 	case t.ladder:
 		return
-	case !t.endDue.IsZero() && now.Before(t.endDue):
-		return
-	case !t.listening(now):
-		t.rest, t.suspected = now.Add(held), time.Time{}
-		if !t.endDue.IsZero() {
-			t.endDue = now.Add(t.endGrace) // it counts while we listen
+	case !t.endDue.IsZero():
+		if t.pumpHeld(now); !now.Before(t.endDue) {
+			t.end(t.muteCause())
 		}
 		return
-	case !t.endDue.IsZero():
-		t.end(t.muteCause())
+	}
+	t.pumpHeld(now)
+	v := t.mon.Judge(now)
+	if v.Reason != nil && !t.lookAgain(now) {
 		return
 	}
-	v := t.mon.Judge(now)
-	if v.Reason == nil {
-		t.suspected = time.Time{}
-	} else if t.suspected.IsZero() {
-		t.suspected, t.rest = now, now.Add(secondLook)
-		return
-	} else {
+	if v.Reason != nil {
 		v = t.mon.Judge(t.suspected)
 	}
+	t.suspected = time.Time{}
 	switch v.State {
 	case monitor.Lingering:
 		t.Log.Record(now, slog.LevelInfo, "lingering", slog.Int("pid", t.child.PID()))
@@ -274,8 +269,7 @@ func (t *turn) onExit() {
 	t.exited, t.gone = nil, true
 	now := t.Now()
 	t.Log.Record(now, slog.LevelInfo, "agent_exit", slog.Int("pid", t.child.PID()))
-	t.endGrace = drainGrace
-	t.endDue = now.Add(t.endGrace)
+	t.endDue = now.Add(drainGrace)
 	if t.eof || t.result != nil {
 		t.end(nil)
 	}
@@ -285,13 +279,15 @@ func (t *turn) onExit() {
 // gets the time to leave that it would have after a result.
 func (t *turn) onEOF() {
 	t.eof = true
+	if t.pump.crash != nil {
+		t.stdoutFailed(t.pump.crash)
+	}
 	switch now := t.Now(); {
 	case t.gone:
 		t.end(nil)
 	case t.result == nil && !t.ladder:
 		t.Log.Record(now, slog.LevelWarn, "stdout_ended", slog.Int("pid", t.child.PID()))
-		t.endGrace = t.Policy.ExitGrace
-		t.endDue = now.Add(t.endGrace)
+		t.endDue = now.Add(t.Policy.ExitGrace)
 	}
 }
 
