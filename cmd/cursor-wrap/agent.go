@@ -28,7 +28,7 @@ var cursorVersion = regexp.MustCompile(`^\d{4}\.\d{2}\.\d{2}-[0-9a-f]{7,}\s*$`)
 func findAgent(ctx context.Context, given, path string) (string, error) {
 	self, err := selfInfo()
 	if err != nil {
-		return "", err
+		self = nil // without /proc nobody knows what we are; a name that leads to us is then taken
 	}
 	if given != "" {
 		return checkGiven(given, path, self)
@@ -91,7 +91,7 @@ func reject(file string, self os.FileInfo) error {
 	if err != nil {
 		return bare(err)
 	}
-	if os.SameFile(info, self) {
+	if self != nil && os.SameFile(info, self) {
 		return errors.New("leads to cursor-wrap itself")
 	}
 	return nil

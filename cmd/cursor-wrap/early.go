@@ -54,8 +54,16 @@ func (e *early) discard() {
 }
 
 // environ is the agent's environment: ours, with the mark of this run in place
-// of one that we may run inside of.
+// of one that we may run inside of. A key that was given to us in the
+// environment reaches the agent there, and not on a command line that all can
+// read.
 func environ(id string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, markerEnv+"=") })
+	for flag, name := range secretEnv {
+		if v := os.Getenv(envName(flag)); v != "" {
+			env = slices.DeleteFunc(env, func(s string) bool { return strings.HasPrefix(s, name+"=") })
+			env = append(env, name+"="+v)
+		}
+	}
 	return append(env, markerEnv+"="+id)
 }

@@ -222,13 +222,21 @@ func (b *bytesize) Set(v string) error {
 	return nil
 }
 
+// envName is the variable that stands for a flag.
+func envName(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// secretEnv are the flags that the agent takes from its environment, too.
+var secretEnv = map[string]string{"api-key": "CURSOR_API_KEY", "auth-token": "CURSOR_AUTH_TOKEN"}
+
 // fromEnv sets every flag that was not given and whose variable is.
 func fromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var err error
 	f.VisitAll(func(flag *pflag.Flag) {
-		name := envPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
+		name := envName(flag.Name)
 		v, ok := lookup(name)
-		if !ok || v == "" || flag.Changed || err != nil || flag.Name == "help" {
+		if !ok || v == "" || flag.Changed || err != nil || flag.Name == "help" || secretEnv[flag.Name] != "" {
 			return
 		}
 		if flag.Name == "yolo" && f.Changed("force") || flag.Name == "force" && f.Changed("yolo") {

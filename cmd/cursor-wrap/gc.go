@@ -14,6 +14,7 @@ import (
 // were killed in the same instant. Every run does the same at its start.
 func newGC() *cobra.Command {
 	var asJSON bool
+	var o options
 	c := &cobra.Command{
 		Use:   "gc",
 		Short: "End what dead runs have left behind",
@@ -22,7 +23,11 @@ cgroups. It lists, but does not end, processes that only carry a dead run's mark
 in their environment: a copied environment is enough for that.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			left, marked := process.Sweep(), process.Marked(markerEnv)
+			if err := o.chooseLogDir(); err != nil {
+				return usagef("name the folder with --log-dir", "%v", err)
+			}
+			leaves, _ := buryDead(o.logDir)
+			left, marked := process.Sweep(leaves...), process.Marked(markerEnv)
 			failed := slices.ContainsFunc(left, func(l process.Leftover) bool { return l.Error != "" })
 			out := c.OutOrStdout()
 			if asJSON {
@@ -43,6 +48,7 @@ in their environment: a copied environment is enough for that.`,
 			return nil
 		},
 	}
+	c.Flags().StringVar(&o.logDir, "log-dir", "", "folder of the session logs, which tells of dead runs in other cgroups (default ~/.cursor-wrap/logs)")
 	c.Flags().BoolVar(&asJSON, "json", false, "as one JSON object")
 	return c
 }

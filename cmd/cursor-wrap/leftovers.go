@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,47 +16,69 @@ import (
 // the log folder for as long as it lives.
 const runningPrefix = ".running-"
 
-// holdRunning marks this run as living, by a lock that dies with it. It
-// reports whether another run has died without taking its mark away: then, and
-// only then, it is worth while to look through every process of the machine.
-func holdRunning(dir, id string) (release func(), died bool) {
-	path := filepath.Join(dir, runningPrefix+id)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
-	if err == nil {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	}
-	release = func() {
-		if f != nil {
-			_ = os.Remove(path)
-			_ = f.Close()
-		}
-	}
+// running is that file of a run that lives. Nil is one that could not be made;
+// the log has the same folder and tells what is wrong with it.
+type running struct{ f *os.File }
+
+// holdRunning marks a run as living, by a lock that dies with it.
+func holdRunning(dir, id string) *running {
+	f, err := os.OpenFile(filepath.Join(dir, runningPrefix+id), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return release, false // the log has the same folder and tells what is wrong with it
+		return nil
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return release, false
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		_ = f.Close()
+		return nil
 	}
-	for _, e := range entries {
-		if name := e.Name(); strings.HasPrefix(name, runningPrefix) && name != runningPrefix+id {
-			died = removeIfDead(filepath.Join(dir, name)) || died
-		}
-	}
-	return release, died
+	return &running{f}
 }
 
-// removeIfDead removes the mark of a run that nobody holds.
-func removeIfDead(path string) bool {
+// note writes down the run's cgroup: who comes after us may be in another one.
+func (r *running) note(leaf string) {
+	if r != nil {
+		_, _ = r.f.WriteString(leaf) // without it only our own cgroup is looked through
+	}
+}
+
+func (r *running) release() {
+	if r != nil {
+		_ = os.Remove(r.f.Name())
+		_ = r.f.Close()
+	}
+}
+
+// buryDead removes the marks of runs that nobody holds, and returns the
+// cgroups that stand in them. It reports whether there was any: then, and only
+// then, it is worth while to look through every process of the machine.
+func buryDead(dir string) (leaves []string, died bool) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, false
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), runningPrefix) {
+			continue
+		}
+		if leaf, dead := bury(filepath.Join(dir, e.Name())); dead {
+			died = true
+			leaves = append(leaves, leaf)
+		}
+	}
+	return leaves, died
+}
+
+// bury removes the mark of a run if nobody holds it.
+func bury(path string) (leaf string, dead bool) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false
+		return "", false
 	}
 	defer f.Close()
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return false
+		return "", false
 	}
-	return !errors.Is(os.Remove(path), os.ErrNotExist)
+	b, _ := io.ReadAll(f)
+	return string(b), !errors.Is(os.Remove(path), os.ErrNotExist)
 }
 
 // told is what a person reads of processes that carry a dead run's mark.

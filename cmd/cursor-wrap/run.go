@@ -72,19 +72,15 @@ func (o *options) run(prompts, extra []string, std stdio, e *early) (int, error)
 	now := supervise.NewClock()
 	log, err := o.openLog(now(), con)
 	if err != nil {
-		return 0, usagef("free the folder, or choose another with --log-dir", "%v", err)
+		return 0, usagef("make it writable, or choose another folder with --log-dir", "%v", err)
 	}
 	r := &headless{options: o, now: now, log: log, con: con, id: e.id, early: e, extra: extra}
 	return r.run(prompt, std.out), nil
 }
 
 func (o *options) openLog(start time.Time, con *console) (*journal.Log, error) {
-	if o.logDir == "" {
-		dir, err := home()
-		if err != nil {
-			return nil, err
-		}
-		o.logDir = filepath.Join(dir, "logs")
+	if err := o.chooseLogDir(); err != nil {
+		return nil, err
 	}
 	level, err := o.level()
 	if err != nil {
@@ -95,6 +91,15 @@ func (o *options) openLog(start time.Time, con *console) (*journal.Log, error) {
 	})
 }
 
+func (o *options) chooseLogDir() error {
+	if o.logDir != "" {
+		return nil
+	}
+	dir, err := home()
+	o.logDir = filepath.Join(dir, "logs")
+	return err
+}
+
 // headless is a run under way.
 type headless struct {
 	*options
@@ -103,16 +108,18 @@ type headless struct {
 	con   *console
 	id    string
 	early *early
-	extra []string // agent flags from behind the --
+
+	running *running
+	extra   []string // agent flags from behind the --
 }
 
 func (h *headless) run(prompt []byte, stdout *os.File) int {
-	release, died := holdRunning(h.logDir, h.id)
-	defer release()
+	h.running = holdRunning(h.logDir, h.id)
+	defer h.running.release()
 	pruned := make(chan struct{})
 	go func() {
 		defer close(pruned)
-		h.sweep(died)
+		h.sweep()
 		if _, err := journal.Prune(h.logDir, h.now(), h.retention, h.flagged); err != nil {
 			h.log.Record(h.now(), slog.LevelWarn, "prune_failed", slog.String("error", err.Error()))
 		}
@@ -134,10 +141,13 @@ func (h *headless) run(prompt []byte, stdout *os.File) int {
 }
 
 // sweep clears up after runs whose wrapper and guard were killed together.
-func (h *headless) sweep(died bool) {
-	for _, l := range process.Sweep() {
+func (h *headless) sweep() {
+	leaves, died := buryDead(h.logDir)
+	for _, l := range process.Sweep(leaves...) {
 		h.log.Record(h.now(), slog.LevelWarn, "leftover", slog.Any("leftover", l))
-		h.con.say(l.String())
+		if len(l.Ended) > 0 || l.Error != "" {
+			h.con.say(l.String())
+		}
 	}
 	if !died {
 		return
@@ -159,6 +169,7 @@ func (h *headless) launch(ctx context.Context) (supervise.Child, error) {
 	if err != nil {
 		return supervise.Child{}, err
 	}
+	h.running.note(a.Leaf())
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		resolved = path

@@ -125,7 +125,7 @@ func (n *news) encode() []byte {
 		e := n.Exit
 		return fmt.Appendf(nil, "exit %d %d %d %d %d\n", e.Code, int(e.Signal), int64(e.User), int64(e.System), e.MaxRSS)
 	case n.What == "torn" && n.Teardown.nobody():
-		return fmt.Appendf(nil, "torn %d\n", int64(n.Teardown.Took))
+		return fmt.Appendf(nil, "torn %d %d\n", int64(n.Teardown.Took), len(n.Teardown.Cgroup))
 	}
 	b, err := json.Marshal(n)
 	if err != nil {
@@ -137,7 +137,7 @@ func (n *news) encode() []byte {
 // nobody reports whether the tree was empty when its end began, which the
 // kernel has confirmed.
 func (t *Teardown) nobody() bool {
-	return t.Proof && len(t.Ended)+len(t.Left)+len(t.Spared) == 0 && t.Cgroup == ""
+	return t.Proof && len(t.Ended)+len(t.Left)+len(t.Spared) == 0
 }
 
 func (n *news) decode(line []byte, _ io.Reader) error {
@@ -173,6 +173,9 @@ func (n *news) decode(line []byte, _ io.Reader) error {
 			Took: time.Duration(numbers[0]), Proof: true, By: "guard",
 			Ended: []Ended{}, Left: []Ended{}, Spared: []Ended{},
 		}
+		if numbers[1] > 0 {
+			n.Teardown.Cgroup = "populated 0" // or it would be no proof
+		}
 	default:
 		return errMessage
 	}
@@ -183,24 +186,71 @@ func (n *news) decode(line []byte, _ io.Reader) error {
 type line struct {
 	f  *os.File
 	in *bufio.Reader
-	mu sync.Mutex
+
+	mu     sync.Mutex
+	outbox []byte
+	idle   chan struct{} // closed when the outbox is empty; nil when it is
 }
 
 func newLine(f *os.File) *line { return &line{f: f, in: bufio.NewReader(f)} }
 
-// sendTimeout bounds how long a message waits for a reader that stands still;
-// the guard must not.
-const sendTimeout = 100 * time.Millisecond
+// outboxMost bounds, in bytes, what waits for a front that stands still. Beyond
+// it only what there is one of is kept: the tales of orphans are left out.
+const outboxMost = 1 << 20
 
-// send tells the other side. A side that has gone, or does not read, is no
-// error of ours: the first is told by the end of the line, and the second has
-// the log of what it missed in the teardown.
+// send tells the other side, and waits until it has room for it. A side that
+// has gone is no error of ours: the end of the line tells of it.
 func (l *line) send(m interface{ encode() []byte }) {
-	b := m.encode()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = l.f.SetWriteDeadline(time.Now().Add(sendTimeout))
-	_, _ = l.f.Write(b)
+	_, _ = l.f.Write(m.encode())
+}
+
+// post is send for one who must not wait, because a tree depends on it: the
+// front may be stopped, for hours.
+func (l *line) post(n *news) {
+	b := n.encode()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n.What == "adopted" && len(l.outbox) > outboxMost {
+		return
+	}
+	l.outbox = append(l.outbox, b...)
+	if l.idle == nil {
+		l.idle = make(chan struct{})
+		go l.deliver(l.idle)
+	}
+}
+
+// deliver writes the outbox until it is empty, or nobody reads it any more.
+func (l *line) deliver(idle chan struct{}) {
+	defer close(idle)
+	for {
+		l.mu.Lock()
+		b := l.outbox
+		if l.outbox = nil; len(b) == 0 {
+			l.idle = nil
+		}
+		l.mu.Unlock()
+		if len(b) == 0 {
+			return
+		}
+		_, _ = l.f.Write(b)
+	}
+}
+
+// flush waits until all that was posted is delivered, but no longer than d.
+func (l *line) flush(d time.Duration) {
+	l.mu.Lock()
+	idle := l.idle
+	l.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	select {
+	case <-idle:
+	case <-time.After(d):
+	}
 }
 
 // receive waits for the next message; io.EOF when the other side is gone.

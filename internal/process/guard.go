@@ -29,9 +29,13 @@ const (
 
 	// crashGrace is the most that the tree of an agent has that was killed by
 	// a signal: nobody is left to tidy up, and all should be gone within 2 s.
-	crashGrace = time.Second
+	crashGrace = 500 * time.Millisecond
 
-	// limitTick is how often the tree is counted where there are limits.
+	// flushTime is how long the last word may take to reach the front.
+	flushTime = time.Second
+
+	// limitTick is how often the tree is counted where there are limits, and
+	// looked at where orphans leave it.
 	limitTick = time.Second
 )
 
@@ -64,7 +68,8 @@ func GuardMain(args []string) int {
 		ends: make(chan Ladder, 1), hurry: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	if err := g.prepare(Containment(args[2])); err != nil {
-		g.line.send(&news{What: "failed", Error: err.Error()})
+		g.line.post(&news{What: "failed", Error: err.Error()})
+		g.line.flush(flushTime)
 		return 1
 	}
 	var o order
@@ -72,7 +77,8 @@ func GuardMain(args []string) int {
 		return 0 // there is no run after all
 	}
 	if err := g.start(&o.Start); err != nil {
-		g.line.send(&news{What: "failed", Error: err.Error(), Errno: errno(err)})
+		g.line.post(&news{What: "failed", Error: err.Error(), Errno: errno(err)})
+		g.line.flush(flushTime)
 		return 1
 	}
 	g.chld, g.more = watch()
@@ -142,7 +148,7 @@ func (g *guard) start(s *starting) error {
 	}
 	g.agent = identify(pid)
 	g.world = realWorld(g.agent)
-	g.line.send(&news{What: "started", Agent: g.agent, Cgroup: why})
+	g.line.post(&news{What: "started", Agent: g.agent, Cgroup: why})
 	return nil
 }
 
@@ -176,17 +182,21 @@ func (g *guard) hasten() {
 func (g *guard) run() int {
 	ladder := NewLadder(orphanGrace)
 	var tick <-chan time.Time
-	if g.limits != (Limits{}) {
+	if g.limits != (Limits{}) || !g.world.proof {
 		t := time.NewTicker(limitTick)
 		defer t.Stop()
 		tick = t.C
 	}
+	told := false
 	for waiting := true; waiting; {
 		select {
 		case <-tick:
-			if x := g.limits.check(g.leaf, g.world.tree); x != nil {
-				g.line.send(&news{What: "limit", Limit: x})
-				tick = nil // once is enough: the front ends us
+			if !g.world.proof {
+				_, _ = g.world.tree() // remembers who descends from us while the link is there to see
+			}
+			if x := g.limits.check(g.leaf, g.world.tree); x != nil && !told {
+				told = true // once is enough: the front ends us
+				g.line.post(&news{What: "limit", Limit: x})
 			}
 		case <-g.chld:
 			g.told = true
@@ -203,10 +213,11 @@ func (g *guard) run() int {
 	}
 	t := g.end(ladder, g.hurry)
 	t.By = "guard"
-	g.line.send(&news{What: "torn", Teardown: &t})
+	g.line.post(&news{What: "torn", Teardown: &t})
 	if g.leaf != nil {
 		_ = g.leaf.remove(time.Second) // the front tries again
 	}
+	g.line.flush(flushTime)
 	if len(t.Left) > 0 {
 		return 3
 	}
@@ -218,7 +229,7 @@ func (g *guard) reaped(d dead) {
 	exit := exitOf(d.status, &d.usage)
 	if d.PID == g.agent.PID {
 		g.crashed = exit.Signal != 0 && !g.ending
-		g.line.send(&news{What: "exit", Exit: &exit})
+		g.line.post(&news{What: "exit", Exit: &exit})
 		return
 	}
 	if g.ending {
@@ -228,7 +239,7 @@ func (g *guard) reaped(d dead) {
 	if exit.Signal != 0 {
 		e.How = SignalName(exit.Signal)
 	}
-	g.line.send(&news{What: "adopted", Adopted: e, Exit: &exit})
+	g.line.post(&news{What: "adopted", Adopted: e, Exit: &exit})
 }
 
 func errno(err error) int {

@@ -26,7 +26,7 @@ func (l *leaf) limit(Limits)               {}
 
 // Sweep finds nothing: without cgroups a dead run's tree cannot be told from
 // a stranger's.
-func Sweep() []Leftover { return nil }
+func Sweep(...string) []Leftover { return nil }
 
 // Marked finds nobody: another process's environment cannot be read.
 func Marked(string) []Proc { return nil }

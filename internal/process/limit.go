@@ -33,10 +33,10 @@ func exceeded(what string, limit, measured int64, by string) *Exceeded {
 // elsewhere the tree is counted here.
 func (l Limits) check(lf *leaf, tree func() ([]Proc, error)) *Exceeded {
 	if l.Procs > 0 && lf.hits("pids.events", "max") > 0 {
-		return exceeded("procs", int64(l.Procs), lf.count("pids.current"), "cgroup")
+		return exceeded("procs", int64(l.Procs), max(lf.count("pids.peak"), int64(l.Procs)), "cgroup")
 	}
 	if l.Memory > 0 && lf.hits("memory.events", "oom") > 0 {
-		return exceeded("memory", l.Memory, lf.count("memory.current"), "cgroup")
+		return exceeded("memory", l.Memory, max(lf.count("memory.peak"), l.Memory), "cgroup")
 	}
 	rows, err := tree()
 	if err != nil {

@@ -24,6 +24,9 @@ func PeakMemory() int64 {
 	return MaxRSS(&ru)
 }
 
+// MemoryLimits tells whether Limits.Memory is held on this system.
+const MemoryLimits = false
+
 // waitAll: every wait sees every child.
 const waitAll = 0
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,6 +25,9 @@ func enlarge(f *os.File, size int) {
 
 // MaxRSS is the peak memory in bytes; getrusage(2) gives kilobytes on Linux.
 func MaxRSS(ru *syscall.Rusage) int64 { return ru.Maxrss << 10 }
+
+// MemoryLimits tells whether Limits.Memory is held on this system.
+const MemoryLimits = true
 
 // waitAll makes a wait see children that announce their end by another signal
 // than SIGCHLD, as clone(2) allows.
@@ -67,7 +71,7 @@ func selfPath() (string, error) {
 	if _, err := os.Lstat(self); err == nil {
 		return self, nil
 	}
-	return os.Executable()
+	return exec.LookPath(os.Args[0]) // os.Executable would need /proc as well
 }
 
 // realWorld is this machine.

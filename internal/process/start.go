@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // pipeSize is asked for on the agent's stdout, in bytes. The pipe is the queue
@@ -138,9 +140,6 @@ func (p *Prepared) Start(s Spec) (*Agent, error) {
 	}
 	a.Stdin, a.Stdout, a.Stderr = p.files.ours[0], &Pipe{p.files.ours[1]}, &Pipe{p.files.ours[2]}
 	go a.listen()
-	if os.Getpid() == 1 || len(a.ignore) > 0 {
-		go a.reapStrangers()
-	}
 	return a, nil
 }
 
@@ -159,14 +158,14 @@ func (a *Agent) order() *order {
 // container that is everybody's orphans, and after an exec in a shell that had
 // children it is theirs. Their zombies would stay for ever. The guard is left
 // to listen.
-func (a *Agent) reapStrangers() {
+func (a *Agent) reapStrangers(stop <-chan struct{}) {
 	chld := make(chan os.Signal, 1)
 	signal.Notify(chld, syscall.SIGCHLD)
 	defer signal.Stop(chld)
 	for {
 		select {
 		case <-chld:
-		case <-a.gone:
+		case <-stop:
 			return
 		}
 		pids, err := children()
@@ -174,11 +173,24 @@ func (a *Agent) reapStrangers() {
 			continue
 		}
 		for _, pid := range pids {
-			if pid != a.guard && identify(pid).gone() {
+			if pid != a.guard && pid != a.leader.PID && identify(pid).gone() {
 				_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 			}
 		}
 	}
+}
+
+// startReaping reaps strangers where there may be any, until stop returns.
+func (a *Agent) startReaping() (stop func()) {
+	if os.Getpid() != 1 && len(a.ignore) == 0 {
+		return func() {}
+	}
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		a.reapStrangers(over)
+	}()
+	return func() { close(over); <-done }
 }
 
 // contain makes the leaf, where one is wanted and can be.
@@ -301,6 +313,7 @@ func (a *Agent) await() error {
 // is done, that is ours: its orphans have come to us.
 func (a *Agent) listen() {
 	defer close(a.gone)
+	stop := a.startReaping()
 	told, left := false, false
 	for {
 		var n news
@@ -324,6 +337,7 @@ func (a *Agent) listen() {
 	}
 	_ = a.line.f.Close()
 	_, _ = syscall.Wait4(a.guard, nil, 0, nil) // by pid: the line is closed, so it ends or has ended
+	stop()                                     // from here on whoever is ours to reap may be the tree's
 	if !told {
 		a.torn <- a.inherit(&left)
 	}
@@ -340,6 +354,9 @@ func (a *Agent) listen() {
 // that died before it could say so may have started the agent.
 func (a *Agent) inherit(left *bool) Teardown {
 	w := warden{world: realWorld(a.leader), leaf: a.leaf, spare: a.spec.Spare, ignore: a.ignore, agent: a.leader}
+	if session, err := unix.Getsid(0); err == nil && len(a.ignore) > 0 {
+		w.session = session
+	}
 	w.chld, w.more = watch()
 	w.onReap = func(d dead) {
 		if d.id() == a.leader.id() && !*left {
@@ -354,6 +371,14 @@ func (a *Agent) inherit(left *bool) Teardown {
 
 // PID is the agent's pid, and the id of its session and process group.
 func (a *Agent) PID() int { return a.leader.PID }
+
+// Leaf is the path of the tree's cgroup; empty without one.
+func (a *Agent) Leaf() string {
+	if a.leaf == nil {
+		return ""
+	}
+	return a.leaf.path
+}
 
 // GuardPID is the pid of the guard.
 func (a *Agent) GuardPID() int { return a.guard }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,25 +13,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sweep ends and removes what dead runs have left in cgroups of ours. Leaves of
-// other pid namespaces are not touched: whether their owners live cannot be
-// seen from here.
-func Sweep() []Leftover {
-	parent, err := ownCgroup()
-	if err != nil {
-		return nil
+// Sweep ends and removes what dead runs have left in cgroups of ours: below our
+// own cgroup, and at the given paths. Leaves of other pid namespaces are not
+// touched: whether their owners live cannot be seen from here.
+func Sweep(paths ...string) []Leftover {
+	if parent, err := ownCgroup(); err == nil {
+		entries, _ := os.ReadDir(parent) // what cannot be read holds nothing of ours
+		for _, e := range entries {
+			paths = append(paths, filepath.Join(parent, e.Name()))
+		}
 	}
-	entries, err := os.ReadDir(parent)
-	if err != nil {
-		return nil
-	}
+	slices.Sort(paths)
 	var left []Leftover
-	for _, e := range entries {
-		if e.IsDir() && abandoned(e.Name()) {
-			left = append(left, clear(filepath.Join(parent, e.Name())))
+	for _, path := range slices.Compact(paths) {
+		if info, err := os.Stat(path); err == nil && info.IsDir() && abandoned(filepath.Base(path)) && isCgroup(path) {
+			left = append(left, clear(path))
 		}
 	}
 	return left
+}
+
+// isCgroup keeps a path that somebody else wrote from being taken for one.
+func isCgroup(path string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(path, &st) == nil && st.Type == unix.CGROUP2_SUPER_MAGIC
 }
 
 // abandoned reports whether the name is that of a leaf whose owner, in our own
@@ -109,9 +115,8 @@ func carries(env []byte, marker string) bool {
 	return bytes.HasPrefix(env, m) || bytes.Contains(env, append([]byte{0}, m...))
 }
 
-// guarded reports whether a process is a guard, descends from one, or is our
-// own ancestor or ourselves: a wrapper that runs inside another's run carries
-// that one's marker.
+// guarded reports whether a process is a guard, descends from one, or descends
+// from us: what we have started carries the mark that we were given.
 func guarded(pid int) bool {
 	for range 1 << 16 {
 		if pid == os.Getpid() {

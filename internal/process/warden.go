@@ -83,15 +83,20 @@ type warden struct {
 	sparing bool            // somebody was spared: the cgroup as a whole is not killed
 	ignore  map[procID]bool // children that were here before the agent; what they start is theirs, too
 
+	session int // not 0: its members were here before, or descend from such, for the guard and all below it are in others
+
 	agent  Proc
 	chld   <-chan struct{} // says that a child may have ended, once until reap has asked for more
 	more   func()
 	told   bool
 	onReap func(dead)
 
-	alone bool // the last wait said that there are no children
-	known map[procID]*Ended
-	alive map[procID]bool
+	blind  bool // there is no process table to read
+	reaped bool // the agent has been
+	alone  bool // the last wait said that there are no children
+	known  map[procID]*Ended
+	alive  map[procID]bool
+	stuck  []Ended // in the leaf, and not to be got rid of
 }
 
 // reap collects every child that has ended.
@@ -111,6 +116,7 @@ func (w *warden) reap() {
 		if e, ok := w.known[d.id()]; ok && d.status.Signaled() {
 			e.How = unix.SignalName(d.status.Signal())
 		}
+		w.reaped = w.reaped || d.PID == w.agent.PID
 		if w.onReap != nil {
 			w.onReap(d)
 		}
@@ -132,6 +138,7 @@ func (w *warden) end(l Ladder, hurry <-chan struct{}) Teardown {
 			break
 		}
 		w.tell(w.look(), step.Signals)
+		w.tellBlindly(step.Signals)
 		w.wait(step.Wait, hurry, step.Signals)
 	}
 	w.clearLeaf()
@@ -165,13 +172,21 @@ func (w *warden) clearLeaf() {
 		w.leaf.killMembers()
 		w.reap()
 	}
+	if !w.leaf.populated() {
+		return
+	}
+	for _, pid := range w.leaf.members() {
+		if p := identify(pid); p.Start != 0 && !p.gone() {
+			w.stuck = append(w.stuck, *w.remember(p))
+		}
+	}
 }
 
 // look lists the living of the tree and remembers them all.
 func (w *warden) look() []*Ended {
 	rows, err := w.world.tree()
 	if err != nil {
-		rows = nil // children are found one by one, as they come to us
+		rows, w.blind = nil, true
 	}
 	rows = w.without(rows)
 	w.alive = map[procID]bool{}
@@ -200,8 +215,20 @@ func (w *warden) remember(p Proc) *Ended {
 	p.Command = w.world.command(p.PID)
 	e := &Ended{Proc: p, Found: w.found(p)}
 	e.Spared = slices.ContainsFunc(w.spare, func(part string) bool { return strings.Contains(p.Command, part) })
+	e.Command = clip(p.Command)
 	w.known[p.id()] = e
 	return e
+}
+
+// commandMost is how much of a command line is kept for the record, in bytes: a
+// program given as an argument may be a hundred kilobytes.
+const commandMost = 500
+
+func clip(command string) string {
+	if len(command) <= commandMost {
+		return command
+	}
+	return strings.ToValidUTF8(command[:commandMost], "") + "…"
 }
 
 // found says how a process came into the list.
@@ -227,7 +254,7 @@ func (w *warden) without(rows []Proc) []Proc {
 	}
 	return slices.DeleteFunc(rows, func(p Proc) bool {
 		for range len(byPID) { // the table may have changed while it was read: no circles
-			if w.ignore[p.id()] {
+			if w.ignore[p.id()] || w.stranger(p) {
 				return true
 			}
 			parent, ok := byPID[p.PPID]
@@ -239,6 +266,10 @@ func (w *warden) without(rows []Proc) []Proc {
 		return false
 	})
 }
+
+// stranger reports whether a process is in the session of the front, in which
+// nothing of the tree can be.
+func (w *warden) stranger(p Proc) bool { return w.session != 0 && p.Session == w.session }
 
 // tell sends the signals to each of them.
 func (w *warden) tell(alive []*Ended, signals []syscall.Signal) {
@@ -317,6 +348,17 @@ func (w *warden) destroy(settle time.Duration) {
 	}
 }
 
+// tellBlindly reaches the agent and its process group where no process can be
+// listed. Their id is the agent's as long as it has not been reaped.
+func (w *warden) tellBlindly(signals []syscall.Signal) {
+	if !w.blind || w.reaped || w.agent.PID == 0 {
+		return
+	}
+	for _, sig := range signals {
+		_ = w.world.kill(-w.agent.PID, sig) // who is missed keeps the wait from saying that nobody is left
+	}
+}
+
 // freeze stops the tree until two looks find nobody new, so that processes
 // that replace each other cannot do so while they are killed. It ends with the
 // list of the living; nobody is continued, because SIGKILL needs no CONT.
@@ -346,11 +388,13 @@ func (w *warden) freeze() []*Ended {
 func (w *warden) killChildren() {
 	pids, err := w.world.children()
 	if err != nil {
+		w.blind = true
+		w.tellBlindly([]syscall.Signal{syscall.SIGKILL})
 		return
 	}
 	for _, pid := range pids {
 		p := w.world.identify(pid)
-		if w.ignore[p.id()] || p.gone() {
+		if w.ignore[p.id()] || w.stranger(p) || p.gone() {
 			continue
 		}
 		e := w.remember(p)
@@ -373,6 +417,19 @@ func (w *warden) report(took time.Duration) Teardown {
 	if !w.alone {
 		w.look()
 	}
+	if w.leaf != nil {
+		t.Cgroup = "populated 0"
+		if w.leaf.populated() {
+			t.Cgroup, t.Proof = "populated 1", false
+		}
+	}
+	for _, e := range w.stuck {
+		if !w.alive[e.id()] {
+			delete(w.known, e.id())
+			e.UID = uidOf(e.PID)
+			t.Left = append(t.Left, e)
+		}
+	}
 	for id, e := range w.known {
 		switch {
 		case !w.alive[id]:
@@ -386,6 +443,9 @@ func (w *warden) report(took time.Duration) Teardown {
 			e.UID = uidOf(e.PID)
 			t.Left = append(t.Left, *e)
 		}
+	}
+	if w.blind && !w.alone && len(t.Left)+len(t.Spared) == 0 {
+		t.Left = append(t.Left, Ended{Proc: Proc{Command: "somebody", UID: -1}, Found: "child", Error: "the process table cannot be read"})
 	}
 	byPID := func(a, b Ended) int { return cmp.Compare(a.PID, b.PID) }
 	slices.SortFunc(t.Ended, byPID)
