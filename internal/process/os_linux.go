@@ -298,12 +298,16 @@ func readStat(pid int) (Proc, error) {
 	return p, err
 }
 
-// commandLine is the argv of a process, or its name in brackets.
+// commandLine is the argv of a process, or its name in brackets; empty when it
+// has left.
 func commandLine(pid int) string {
 	b, err := readFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	b = bytes.TrimRight(b, "\x00")
 	if err != nil || len(b) == 0 {
-		p, _ := readStat(pid)
+		p, err := readStat(pid)
+		if err != nil {
+			return "" // it has left
+		}
 		return "[" + p.Command + "]"
 	}
 	return strings.Join(Masked(strings.Split(string(b), "\x00")), " ")

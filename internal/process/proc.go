@@ -81,6 +81,7 @@ type Ended struct {
 	How    string `json:"how,omitempty"`    // the signal that ended it, where we were told
 	Error  string `json:"error,omitempty"`  // why it could not be signalled
 	Spared bool   `json:"-"`
+	sights int    // how often it was seen alive
 }
 
 // Why says why a process is still there.

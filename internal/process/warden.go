@@ -208,15 +208,21 @@ func (w *warden) look() []*Ended {
 }
 
 func (w *warden) remember(p Proc) *Ended {
-	if e, ok := w.known[p.id()]; ok {
-		e.State, e.PPID = p.State, p.PPID
+	e, ok := w.known[p.id()]
+	if !ok {
+		e = &Ended{Proc: p, Found: w.found(p)}
+		w.known[p.id()] = e
+	}
+	e.State, e.PPID = p.State, p.PPID
+	if e.sights++; e.sights > 2 {
 		return e
 	}
-	p.Command = w.world.command(p.PID)
-	e := &Ended{Proc: p, Found: w.found(p)}
-	e.Spared = slices.ContainsFunc(w.spare, func(part string) bool { return strings.Contains(p.Command, part) })
-	e.Command = clip(p.Command)
-	w.known[p.id()] = e
+	// At the first sight it may have been on its way from fork to exec, under
+	// the name of its parent.
+	if command := w.world.command(p.PID); command != "" {
+		e.Spared = slices.ContainsFunc(w.spare, func(part string) bool { return strings.Contains(command, part) })
+		e.Command = clip(command)
+	}
 	return e
 }
 
