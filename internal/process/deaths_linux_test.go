@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -60,9 +61,7 @@ func TestGuardKilled(t *testing.T) {
 			by := soon()
 			f.vanishes(by)
 			for _, pid := range append(pids, f.guard) {
-				if unix.Kill(pid, 0) == nil {
-					t.Errorf("%d was not reaped", pid)
-				}
+				until(t, by, fmt.Sprint(pid, " is reaped"), func() bool { return unix.Kill(pid, 0) != nil })
 			}
 			f.tell("end 1h")
 			td := f.teardown()
@@ -96,7 +95,7 @@ func TestGuardKilledInItsTeardown(t *testing.T) {
 func TestGuardDiesOfAnotherSignal(t *testing.T) {
 	f := stage{}.open(t, hostile...)
 	f.tree.ready(5)
-	if err := unix.Kill(f.guard, unix.SIGUSR1); err != nil {
+	if err := unix.Kill(f.guard, unix.SIGABRT); err != nil {
 		t.Fatal(err)
 	}
 	f.vanishes(soon())

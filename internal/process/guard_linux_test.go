@@ -131,11 +131,22 @@ func TestAgentsSignalsAreDefault(t *testing.T) {
 	}
 }
 
+// What the front was started with blocked would make the agent deaf; the Go
+// runtime lets these through.
+func TestAgentsSignalsAreNotBlocked(t *testing.T) {
+	st := stage{via: append([]string{must(os.Executable())}, command(t, "blocker")...)}
+	f := st.open(t, "/bin/grep", "-E", "^SigBlk", "/proc/self/status")
+	f.tell("copy")
+	if got := f.hear(); got != "SigBlk:\t0000000000000000" {
+		t.Errorf("the agent starts with %q", got)
+	}
+}
+
 // Nothing of ours but the three files reaches the agent: not the control line,
 // whose end would never come, nor the leaf.
 func TestAgentGetsThreeDescriptors(t *testing.T) {
 	for _, containment := range []Containment{Tree, Auto} {
-		a := launchSpec(t, Spec{Path: "/bin/sh", Args: []string{"-c", "ls /proc/$$/fd"}, Env: os.Environ(), ID: "test", Containment: containment})
+		a := launchSpec(t, Spec{Path: "/bin/sh", Args: []string{"-c", "ls /proc/$$/fd"}, Env: bare, ID: "test", Containment: containment})
 		out, err := io.ReadAll(a.Stdout)
 		if got := strings.Fields(string(out)); err != nil || !slices.Equal(got, []string{"0", "1", "2"}) {
 			t.Errorf("%s: the agent has %q (%v)", containment, got, err)
@@ -145,7 +156,7 @@ func TestAgentGetsThreeDescriptors(t *testing.T) {
 }
 
 func TestAgentsEnvironmentIsTheSpecs(t *testing.T) {
-	env := []string{"CURSOR_API_KEY=k", "CURSOR_WRAP_RUN=r", "GORACE=atexit_sleep_ms=0", "ODD=a=b c"}
+	env := []string{"CURSOR_API_KEY=k", "CURSOR_WRAP_RUN=r", quick, "ODD=a=b c"}
 	a := launchSpec(t, Spec{Path: "/usr/bin/env", Env: env, ID: "test"})
 	out, err := io.ReadAll(a.Stdout)
 	if got := strings.TrimSpace(string(out)); err != nil || got != strings.Join(env, "\n") {
@@ -157,7 +168,7 @@ func TestAgentsEnvironmentIsTheSpecs(t *testing.T) {
 // Arguments are the agent's own, whatever they look like.
 func TestAgentsArguments(t *testing.T) {
 	args := []string{"--print", "", "a b", "-", GuardArg, "ü\n"}
-	a := launchSpec(t, Spec{Path: "/usr/bin/printf", Args: append([]string{`[%s]`}, args...), Env: os.Environ(), ID: "test"})
+	a := launchSpec(t, Spec{Path: "/usr/bin/printf", Args: append([]string{`[%s]`}, args...), Env: bare, ID: "test"})
 	out, err := io.ReadAll(a.Stdout)
 	if want := "[" + strings.Join(args, "][") + "]"; err != nil || string(out) != want {
 		t.Errorf("%q (%v), want %q", out, err, want)

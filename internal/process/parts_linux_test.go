@@ -31,7 +31,7 @@ func init() {
 			ready("hopper")
 		}
 		if time.Now().UnixMilli() < until {
-			fork(nil, &syscall.SysProcAttr{Setsid: args[1] == "sid"}, "hopper", args[0], args[1], "next")
+			fork(bare, &syscall.SysProcAttr{Setsid: args[1] == "sid"}, "hopper", args[0], args[1], "next")
 		}
 	}
 	// beheaded lives on after its first thread has ended: its stat says Z.
@@ -86,13 +86,20 @@ func init() {
 		ready("sibling")
 		forever()
 	}
-	// lastwords leaves a deaf daemon behind when it is asked to go.
+	// lastwords leaves a daemon behind when it is asked to go, deaf from its
+	// birth: what it inherits ignored stays so.
 	parts["lastwords"] = func([]string) {
 		term := make(chan os.Signal, 1)
 		ossignal.Notify(term, syscall.SIGTERM)
 		ready("lastwords")
 		<-term
-		spawn("daemon:deaf")
+		ossignal.Ignore(syscall.SIGTERM)
+		_, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "60"}, &syscall.ProcAttr{
+			Files: []uintptr{0, os.Stdout.Fd(), 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+		})
+		if err != nil {
+			panic(err)
+		}
 	}
 	// namespace starts a part as the init of a pid namespace.
 	parts["namespace"] = func(words []string) {
@@ -134,12 +141,32 @@ func init() {
 			}
 		}
 		move(os.Getpid(), "a/b")
-		frozen := fork(os.Environ(), nil, "deaf")
+		frozen := fork(os.Environ(), nil, "still")
 		move(frozen, "c")
 		_ = os.WriteFile(filepath.Join(parent, "c/cgroup.freeze"), []byte("1"), 0)
 		ready("nest")
 		forever()
 	}
+	// usurper becomes root altogether, if its file is root's and set-uid.
+	parts["usurper"] = func([]string) {
+		if err := unix.Setresuid(0, 0, 0); err != nil {
+			panic(err)
+		}
+		ready("usurper")
+		forever()
+	}
+	// blocker becomes another program that inherits blocked signals.
+	parts["blocker"] = func(words []string) {
+		runtime.LockOSThread()
+		var set unix.Sigset_t
+		set.Val[0] = 1<<(unix.SIGTERM-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGCHLD-1)
+		if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil); err != nil {
+			panic(err)
+		}
+		panic(syscall.Exec(words[0], words, os.Environ()))
+	}
+	// still says nothing: it may be frozen before it could.
+	parts["still"] = func([]string) { forever() }
 	// fat holds so many MiB of memory.
 	parts["fat"] = func(args []string) {
 		mib, _ := strconv.Atoi(args[0])
@@ -212,8 +239,12 @@ func playFront(args []string) {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		switch op, rest, _ := strings.Cut(in.Text(), " "); op {
 		case "end":
-			grace, _ := time.ParseDuration(rest)
-			td := a.End(NewLadder(grace), nil)
+			grace, settle, _ := strings.Cut(rest, " ")
+			l := NewLadder(must(time.ParseDuration(grace)))
+			if settle != "" {
+				l[1].Wait = must(time.ParseDuration(settle))
+			}
+			td := a.End(l, nil)
 			a.Close()
 			text, _ := json.Marshal(td)
 			fmt.Println(string(text))

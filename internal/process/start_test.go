@@ -36,7 +36,7 @@ func TestStartErrors(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			before := descriptors(t)
-			a, err := Start(Spec{Path: row.path, Env: []string{"GORACE=atexit_sleep_ms=0"}, ID: "test"})
+			a, err := Start(Spec{Path: row.path, Env: bare, ID: "test"})
 			if a != nil || !errors.Is(err, row.want) {
 				t.Errorf("agent %v, error %v, want %v", a, err, row.want)
 			}

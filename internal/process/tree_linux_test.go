@@ -146,7 +146,7 @@ func TestLastWords(t *testing.T) {
 	td := a.over(Ladder{{Signals: short[0].Signals, Wait: time.Second}, short[1]})
 	a.silent(soon())
 	if !td.Proof || td.Exit.Code != 0 || !slices.ContainsFunc(td.Ended, func(e Ended) bool {
-		return strings.HasSuffix(e.Command, partArg+" deaf") && e.Signal == "SIGKILL" && e.How == "SIGKILL"
+		return e.Command == "sleep 60" && e.Signal == "SIGKILL" && e.How == "SIGKILL"
 	}) {
 		t.Errorf("%+v, want the daemon in it", td)
 	}
