@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -96,11 +97,22 @@ func ignoredSignals() []os.Signal {
 	}
 	var ignored []os.Signal
 	for sig := syscall.Signal(1); mask != 0; sig, mask = sig+1, mask>>1 {
-		if mask&1 != 0 {
+		switch {
+		case mask&1 == 0:
+		case sig == 32 || sig == 33:
+			resetSignal(sig)
+		default:
 			ignored = append(ignored, sig)
 		}
 	}
 	return ignored
+}
+
+// resetSignal gives one of the two signals back its default that the C library
+// keeps for its threads, and that os/signal therefore leaves alone.
+func resetSignal(sig syscall.Signal) {
+	var action [4]uint64 // struct sigaction of rt_sigaction(2), all default
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 }
 
 // readFile reads a small file of /proc with three system calls; os.ReadFile
