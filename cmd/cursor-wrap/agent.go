@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"cursor-wrap/internal/process"
 )
 
 // versionTimeout is how long a stranger called agent may take to say its
@@ -131,7 +133,7 @@ func isCursors(ctx context.Context, file string) error {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, file, "--version")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = process.ProbeAttr()
 	// It is not reaped while Cancel runs, so the group's id is still its own.
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // a descendant that holds its stdout does not hold us

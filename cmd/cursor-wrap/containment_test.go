@@ -15,15 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// known marks a test that shows a bug which is not mended yet.
-// KNOWN_BUGS=1 runs it; who mends the bug takes the line out.
-func known(t *testing.T, bug string) {
-	t.Helper()
-	if os.Getenv("KNOWN_BUGS") == "" {
-		t.Skip("known bug: " + bug)
-	}
-}
-
 // prompt is how soon everybody must be gone after a sudden death.
 const prompt = 2 * time.Second
 
@@ -299,23 +290,6 @@ func TestKilledAgentWhoseDaemonHoldsStdout(t *testing.T) {
 	}
 	c.empty(time.Now().Add(prompt))
 	c.over(1)
-}
-
-// Nobody started it for the agent's sake alone, but we did.
-func TestKilledWrapperLeavesNoVersionCheck(t *testing.T) {
-	known(t, "agent --version is not ended when the wrapper is killed")
-	t.Parallel()
-	dir := bin(t, map[string]string{"agent": built.dumb})
-	p := start(t, call{agent: "-", env: []string{"PATH=" + dir + ":/usr/bin:/bin"}})
-	p.awaitFile("asked")
-	p.signal(syscall.SIGKILL)
-	<-p.exited
-	// It holds our stdout's other end no more than the wrapper's stderr: the
-	// latter is what it has.
-	_ = p.tree.SetReadDeadline(time.Now().Add(prompt))
-	if _, err := io.Copy(io.Discard, p.tree); err != nil {
-		t.Errorf("it lives: %v", err)
-	}
 }
 
 func TestSparedProcessesAreNamedAndLive(t *testing.T) {

@@ -31,7 +31,9 @@ in their environment: a copied environment is enough for that.`,
 			failed := slices.ContainsFunc(left, func(l process.Leftover) bool { return l.Error != "" })
 			out := c.OutOrStdout()
 			if asJSON {
-				return json.NewEncoder(out).Encode(map[string]any{"cgroups": left, "marked": marked})
+				return json.NewEncoder(out).Encode(map[string]any{
+					"cgroups": append([]process.Leftover{}, left...), "marked": append([]process.Proc{}, marked...),
+				})
 			}
 			for _, l := range left {
 				fmt.Fprintln(out, l)

@@ -132,9 +132,10 @@ func (g *guard) start(s *starting) error {
 	if s.Leaf != "" && g.leaf == nil {
 		why = "it is gone"
 	}
-	if err != nil && g.leaf != nil && !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.EACCES) {
-		// clone3 is refused in some sandboxes (ENOSYS), and a cgroup may not
-		// take us after all: the tree is watched all the same.
+	if err != nil && g.leaf != nil {
+		// clone3 is refused in some sandboxes (ENOSYS), and a cgroup that could
+		// be made may not take us after all (EACCES): the tree is watched all
+		// the same. If it was the agent's own error, it comes again.
 		why = err.Error()
 		g.leaf = nil
 		attr.Sys = agentAttr(nil)
@@ -227,7 +228,7 @@ func (g *guard) run() int {
 // reaped tells the front of the agent's exit and of every adopted process's.
 func (g *guard) reaped(d dead) {
 	exit := exitOf(d.status, &d.usage)
-	if d.PID == g.agent.PID {
+	if d.id() == g.agent.id() {
 		g.crashed = exit.Signal != 0 && !g.ending
 		g.line.post(&news{What: "exit", Exit: &exit})
 		return

@@ -2,7 +2,6 @@ package process
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,15 +19,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// known marks a test that shows a bug which is not mended yet.
-// KNOWN_BUGS=1 runs it; who mends the bug takes the line out.
-func known(t *testing.T, bug string) {
-	t.Helper()
-	if os.Getenv("KNOWN_BUGS") == "" {
-		t.Skip("known bug: " + bug)
-	}
-}
 
 const (
 	// partArg makes the test binary play a part instead of testing. It is an
@@ -163,16 +153,6 @@ func (s *said) numbers() []int {
 		s.t.Fatal("a line without numbers")
 	}
 	return all
-}
-
-// named is the next line: a part that is ready.
-func (s *said) named() (name string, pid int) {
-	s.t.Helper()
-	line := s.hear()
-	if _, err := fmt.Sscan(line, &name, &pid); err != nil {
-		s.t.Fatalf("%v: %q", err, line)
-	}
-	return name, pid
 }
 
 // ready waits until so many parts have said that they are, and is their pids.
@@ -324,60 +304,8 @@ func alive(pid int) bool {
 	return p.Start != 0 && !p.gone()
 }
 
-// until polls a fact of the kernel that tells nobody when it comes true.
-func until(t *testing.T, by time.Time, what string, fact func() bool) {
-	t.Helper()
-	for !fact() {
-		if time.Now().After(by) {
-			t.Errorf("not in time: %s", what)
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-func decode(t *testing.T, text string, into any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		t.Fatalf("%v: %q", err, text)
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // public is a copy of this binary that every user can run.
 var public struct{ dir, path string }
-
-func publicCopy(t *testing.T) string {
-	t.Helper()
-	if public.path != "" {
-		return public.path
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if public.dir, err = os.MkdirTemp("", "process-test"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(public.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(public.dir+"/process.test", text, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	public.path = public.dir + "/process.test"
-	return public.path
-}
 
 func removePublic() {
 	if public.dir != "" {

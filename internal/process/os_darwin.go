@@ -41,6 +41,10 @@ func becomeReaper() error { return unix.ENOTSUP }
 
 func agentAttr(*leaf) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
+// ProbeAttr is how a stranger's program is asked for its version: in a group of
+// its own, which can be killed.
+func ProbeAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
 func selfPath() (string, error) { return os.Executable() }
 
 // realWorld is this machine. What belongs to the tree is what descends from

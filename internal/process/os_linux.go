@@ -65,6 +65,12 @@ func agentAttr(l *leaf) *syscall.SysProcAttr {
 	return attr
 }
 
+// ProbeAttr is how a stranger's program is asked for its version: in a group of
+// its own, which can be killed, and not outliving us.
+func ProbeAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
 // selfPath is the file that this process runs, even if another one has its
 // name by now.
 func selfPath() (string, error) {

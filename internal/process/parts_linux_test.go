@@ -86,14 +86,16 @@ func init() {
 		ready("sibling")
 		forever()
 	}
-	// lastwords leaves a daemon behind when it is asked to go, deaf from its
-	// birth: what it inherits ignored stays so.
-	parts["lastwords"] = func([]string) {
+	// lastwords leaves a daemon behind when it is asked to go; a deaf one is so
+	// from its birth, because what it inherits ignored stays so.
+	parts["lastwords"] = func(words []string) {
 		term := make(chan os.Signal, 1)
 		ossignal.Notify(term, syscall.SIGTERM)
 		ready("lastwords")
 		<-term
-		ossignal.Ignore(syscall.SIGTERM)
+		if words[0] == "deaf" {
+			ossignal.Ignore(syscall.SIGTERM)
+		}
 		_, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "60"}, &syscall.ProcAttr{
 			Files: []uintptr{0, os.Stdout.Fd(), 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 		})

@@ -18,7 +18,7 @@ import (
 const pipeSize = 1 << 20
 
 // guardLate is how much longer than its ladder the guard may take.
-const guardLate = 5 * time.Second
+const guardLate = 2 * time.Second
 
 // Containment chooses how the tree is held together.
 type Containment string

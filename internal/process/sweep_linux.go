@@ -58,7 +58,7 @@ func abandoned(name string) bool {
 	p, err := readStat(pid)
 	// A guard that outlives its front is at work on the leaf already; it is
 	// done within seconds, or it is dead.
-	return os.IsNotExist(err) || err == nil && strconv.FormatUint(p.Start, 10) != fields[2]
+	return os.IsNotExist(err) || err == nil && (p.gone() || strconv.FormatUint(p.Start, 10) != fields[2])
 }
 
 func clear(path string) Leftover {

@@ -153,7 +153,6 @@ func TestSweepKnowsAReusedPID(t *testing.T) {
 
 // The owner is dead, but its parent has not reaped it.
 func TestSweepClearsAZombiesLeaf(t *testing.T) {
-	known(t, "abandoned takes a zombie owner for a living one: what a killed pair has left is not found as long as the wrapper's parent does not reap it")
 	y := newYard(t)
 	f := stage{containment: Cgroup, attr: y.attr()}.open(t, hostile...)
 	f.tree.ready(5)

@@ -139,16 +139,27 @@ func TestChainOfForksOfADeadGuard(t *testing.T) {
 	}
 }
 
-// Asked to go, it starts a daemon: who is born in the teardown is in it.
+// Asked to go, it starts a daemon: who is born in the teardown is in it, and is
+// asked, too.
 func TestLastWords(t *testing.T) {
-	a := launch(t, "lastwords")
-	a.ready(1)
-	td := a.over(Ladder{{Signals: short[0].Signals, Wait: time.Second}, short[1]})
-	a.silent(soon())
-	if !td.Proof || td.Exit.Code != 0 || !slices.ContainsFunc(td.Ended, func(e Ended) bool {
-		return e.Command == "sleep 60" && e.Signal == "SIGKILL" && e.How == "SIGKILL"
-	}) {
-		t.Errorf("%+v, want the daemon in it", td)
+	for daemon, row := range map[string]struct {
+		ladder Ladder
+		signal string
+	}{
+		"kind": {NewLadder(partLife), "SIGTERM"},
+		"deaf": {Ladder{{Signals: short[0].Signals, Wait: time.Second}, short[1]}, "SIGKILL"},
+	} {
+		t.Run(daemon, func(t *testing.T) {
+			a := launch(t, "lastwords", daemon)
+			a.ready(1)
+			td := a.over(row.ladder)
+			a.silent(soon())
+			if !td.Proof || td.Exit.Code != 0 || td.Took > prompt || !slices.ContainsFunc(td.Ended, func(e Ended) bool {
+				return e.PID != a.PID() && e.Signal == row.signal && e.How == row.signal
+			}) {
+				t.Errorf("%+v, want the daemon in it, ended by %s", td, row.signal)
+			}
+		})
 	}
 }
 

@@ -73,7 +73,6 @@ func TestOrdinaryUsersCgroup(t *testing.T) {
 
 // The user may make cgroups but not move anybody into them: Auto does without.
 func TestHalfDelegatedCgroup(t *testing.T) {
-	known(t, "clone3 into a leaf that the user made, below a cgroup.procs that is not the user's, says EACCES: that is taken for the agent's own error and the agent is not started, although Auto should do without a cgroup")
 	st := ordinary(t, Auto)
 	y := newYard(t)
 	y.delegate(t)

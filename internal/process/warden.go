@@ -149,16 +149,35 @@ func (w *warden) end(l Ladder, hurry <-chan struct{}) Teardown {
 // a wait that finds no child; elsewhere it is a look at what is known.
 func (w *warden) empty() bool {
 	w.reap()
-	if w.world.proof && len(w.ignore) == 0 {
+	if w.world.proof && (w.alone || len(w.ignore) == 0) {
 		return w.alone
 	}
-	return len(w.look()) == 0 && !w.sparing
+	for range 2 { // one look is a hint
+		if !w.unseen() {
+			return false
+		}
+	}
+	return true
+}
+
+// unseen looks for the tree and finds nobody. Who hangs on a process that dies
+// while it is looked at has left its list and is not yet seen in ours, so ours
+// is read once more behind it.
+func (w *warden) unseen() bool {
+	if len(w.look()) > 0 || w.sparing {
+		return false
+	}
+	pids, err := w.world.children()
+	return err == nil && !slices.ContainsFunc(pids, func(pid int) bool {
+		p := w.world.identify(pid)
+		return !w.ignore[p.id()] && !w.stranger(p) && !p.gone()
+	})
 }
 
 // clearLeaf ends whoever is in the leaf and no longer below us: somebody who
 // entered another pid namespace is orphaned to its init.
 func (w *warden) clearLeaf() {
-	if w.leaf == nil || w.sparing || !w.leaf.populated() {
+	if w.leaf == nil || len(w.spare) > 0 || !w.leaf.populated() {
 		return
 	}
 	for _, pid := range w.leaf.members() {
@@ -324,7 +343,7 @@ func (w *warden) wait(d time.Duration, hurry <-chan struct{}, signals []syscall.
 func (w *warden) destroy(settle time.Duration) {
 	over := time.Now().Add(settle)
 	alive := w.look()
-	if w.leaf != nil && !w.sparing {
+	if w.leaf != nil && len(w.spare) == 0 { // a look may miss whom the stroke would not
 		w.leaf.kill()
 		for _, e := range alive {
 			e.Signal = "SIGKILL"
