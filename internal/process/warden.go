@@ -153,25 +153,36 @@ func (w *warden) empty() bool {
 		return w.alone
 	}
 	for range 2 { // one look is a hint
-		if !w.unseen() {
+		if !w.unseen() || w.sparing {
 			return false
 		}
 	}
 	return true
 }
 
-// unseen looks for the tree and finds nobody. Who hangs on a process that dies
+// unseen looks for the tree and finds nobody but the spared. Who hangs on a process that dies
 // while it is looked at has left its list and is not yet seen in ours, so ours
 // is read once more behind it.
 func (w *warden) unseen() bool {
-	if len(w.look()) > 0 || w.sparing {
+	if len(w.look()) > 0 {
 		return false
 	}
 	pids, err := w.world.children()
 	return err == nil && !slices.ContainsFunc(pids, func(pid int) bool {
 		p := w.world.identify(pid)
-		return !w.ignore[p.id()] && !w.stranger(p) && !p.gone()
+		e := w.known[p.id()]
+		return !w.ignore[p.id()] && !w.stranger(p) && !p.gone() && (e == nil || !e.Spared)
 	})
+}
+
+// onlySpared reports whether the spared are all that is left.
+func (w *warden) onlySpared() bool {
+	for range 2 {
+		if !w.unseen() || !w.sparing {
+			return false
+		}
+	}
+	return true
 }
 
 // clearLeaf ends whoever is in the leaf and no longer below us: somebody who
@@ -239,7 +250,7 @@ func (w *warden) remember(p Proc) *Ended {
 	// At the first sight it may have been on its way from fork to exec, under
 	// the name of its parent.
 	if command := w.world.command(p.PID); command != "" {
-		e.Spared = slices.ContainsFunc(w.spare, func(part string) bool { return strings.Contains(command, part) })
+		e.Spared = p.id() != w.agent.id() && slices.ContainsFunc(w.spare, func(part string) bool { return strings.Contains(command, part) })
 		e.Command = clip(command)
 	}
 	return e
@@ -330,7 +341,7 @@ func (w *warden) wait(d time.Duration, hurry <-chan struct{}, signals []syscall.
 			return
 		}
 		alive := w.look()
-		if len(alive) == 0 && w.sparing {
+		if len(alive) == 0 && w.onlySpared() {
 			return
 		}
 		w.tell(slices.DeleteFunc(alive, func(e *Ended) bool { return e.Signal != "" }), signals)
@@ -365,7 +376,7 @@ func (w *warden) destroy(settle time.Duration) {
 		case <-time.After(pause):
 			// Nobody came to us: somebody deeper may hold them up.
 			alive := w.look()
-			if len(alive) == 0 && w.sparing {
+			if len(alive) == 0 && w.onlySpared() {
 				return
 			}
 			w.tell(alive, []syscall.Signal{syscall.SIGKILL})
