@@ -2,6 +2,7 @@ package process
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -141,13 +142,30 @@ func TestGrandchildrenFromBeforeLive(t *testing.T) {
 	b.silent(soon())
 }
 
+// In a container that was entered from outside, the session of the front has
+// its leader there and is 0: the same must hold.
+func TestGrandchildrenFromBeforeLiveInSessionZero(t *testing.T) {
+	const unshare = "unshare"
+	if err := exec.Command(unshare, "-p", "-f", "--mount-proc", "true").Run(); err != nil {
+		t.Skip("no pid namespace can be made here: ", err)
+	}
+	if id, err := unix.Getsid(0); err != nil || id == os.Getpid() {
+		t.Skip("this test leads its session itself: ", err)
+	}
+	out, err := exec.Command(unshare, "-p", "-f", "--mount-proc", must(os.Executable()),
+		"-test.run=^TestGrandchildrenFromBeforeLive$", "-test.v").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestGrandchildrenFromBeforeLive") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // In the group of whoever calls the front, another one of the same name and
 // arguments lives on, whoever is killed.
 func TestBystandersInTheCallersGroup(t *testing.T) {
 	for _, victim := range []string{"front", "guard"} {
 		t.Run(victim, func(t *testing.T) {
 			bystander := stranger(t, "deaf")
-			f := stage{attr: &syscall.SysProcAttr{Setpgid: true, Pgid: unix.Getpgrp()}}.open(t, "parent", "deaf", "daemon:deaf")
+			f := stage{}.open(t, "parent", "deaf", "daemon:deaf")
 			f.tree.ready(3)
 			if got := identify(f.cmd.Process.Pid).PGID; got != bystander.PGID {
 				t.Fatalf("the front is in group %d, the bystander in %d", got, bystander.PGID)

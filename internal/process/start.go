@@ -354,8 +354,8 @@ func (a *Agent) listen() {
 // that died before it could say so may have started the agent.
 func (a *Agent) inherit(left *bool) Teardown {
 	w := warden{world: realWorld(a.leader), leaf: a.leaf, spare: a.spec.Spare, ignore: a.ignore, agent: a.leader}
-	if session, err := unix.Getsid(0); err == nil && len(a.ignore) > 0 {
-		w.session = session
+	if session, err := unix.Getsid(0); err == nil {
+		w.strangers, w.session = len(a.ignore) > 0, session
 	}
 	w.chld, w.more = watch()
 	w.onReap = func(d dead) {

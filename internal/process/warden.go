@@ -83,7 +83,11 @@ type warden struct {
 	sparing bool            // somebody was spared: the cgroup as a whole is not killed
 	ignore  map[procID]bool // children that were here before the agent; what they start is theirs, too
 
-	session int // not 0: its members were here before, or descend from such, for the guard and all below it are in others
+	// strangers says that the members of session were here before, or descend
+	// from such: the guard and all below it are in others. The session is 0
+	// where its leader is outside of our pid namespace (getsid(2)).
+	strangers bool
+	session   int
 
 	agent  Proc
 	chld   <-chan struct{} // says that a child may have ended, once until reap has asked for more
@@ -305,7 +309,9 @@ func (w *warden) without(rows []Proc) []Proc {
 
 // stranger reports whether a process is in the session of the front, in which
 // nothing of the tree can be.
-func (w *warden) stranger(p Proc) bool { return w.session != 0 && p.Session == w.session }
+func (w *warden) stranger(p Proc) bool {
+	return w.strangers && p.Start != 0 && p.Session == w.session
+}
 
 // tell sends the signals to each of them.
 func (w *warden) tell(alive []*Ended, signals []syscall.Signal) {
