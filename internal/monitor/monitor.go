@@ -36,17 +36,21 @@ type Monitor struct {
 	opened     int             // calls so far, to keep them in the order of their start
 
 	heldFrom, heldTo time.Time // the last time in which nobody was reading
+
+	tree witness // what the tree did in this silence
 }
 
 type openCall struct {
 	events.Call
 	seq   int
-	start time.Time
+	start time.Time // moved by held time
+	told  time.Time // not moved
 }
 
 type task struct {
 	events.Call
-	since time.Time
+	since time.Time // moved by held time
+	told  time.Time // not moved
 }
 
 // New returns a monitor for a turn that began at start.
@@ -78,6 +82,9 @@ const (
 // keeps.
 func (m *Monitor) Observe(at time.Time, ev *events.Event) Note {
 	at = m.listening(at)
+	if deadline := m.Deadline(); deadline.IsZero() || at.Before(deadline) {
+		m.tree.forget() // past a deadline that a line does not move, the tree's word goes on
+	}
 	m.lines = true
 	m.lastEvent = at
 	if ev.Kind == events.Partial {
@@ -115,7 +122,7 @@ func (m *Monitor) started(at time.Time, c *events.Call) Note {
 		note = Replaced
 	}
 	m.opened++
-	m.open[c.ID] = &openCall{Call: *c, seq: m.opened, start: at}
+	m.open[c.ID] = &openCall{Call: *c, seq: m.opened, start: at, told: at}
 	return note
 }
 
@@ -125,7 +132,7 @@ func (m *Monitor) completed(at time.Time, c *events.Call) Note {
 	began, ok := m.open[c.ID]
 	delete(m.open, c.ID)
 	if c.Background && !m.over[c.TaskID] {
-		t := &task{Call: *c, since: at}
+		t := &task{Call: *c, since: at, told: at}
 		if ok && t.Argument == "" {
 			t.Argument = began.Argument
 		}
@@ -259,11 +266,24 @@ func after(t time.Time, d time.Duration) time.Time {
 	return t.Add(d)
 }
 
-// Next is the first moment at which Judge can say something new; zero when
-// only another event can change its mind.
-func (m *Monitor) Next() time.Time {
+// Next is the first moment, from at on, at which Judge can say something new
+// although nothing happens; zero when only a fact can change its mind. Where a
+// verdict is due already, it is the deadline that has passed.
+func (m *Monitor) Next(at time.Time) time.Time {
 	_, deadline := m.first()
-	return deadline
+	switch j := m.judge(at); {
+	case j.state == Fine:
+		return deadline
+	case j.state != Suspected:
+		return j.deadline
+	}
+	var next time.Time
+	for _, t := range []time.Time{deadline.Add(m.policy.Tick), deadline.Add(m.policy.Busy), after(m.start, m.policy.Max)} {
+		if t.After(at) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	return next
 }
 
 // first is the deadline that comes first, and the kind of failure it stands for.

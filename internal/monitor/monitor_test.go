@@ -213,8 +213,8 @@ func TestPhasesAndDeadlines(t *testing.T) {
 				t.Errorf("phase %s, want %s", got, row.phase)
 			}
 			if row.deadline == never {
-				if !m.Next().IsZero() {
-					t.Errorf("next is %v, want never", m.Next().Sub(epoch))
+				if !m.Next(epoch).IsZero() {
+					t.Errorf("next is %v, want never", m.Next(epoch).Sub(epoch))
 				}
 				if v := m.Judge(at(1e6)); v.State != Fine {
 					t.Errorf("after eleven days: %+v, want fine", v)
@@ -222,7 +222,7 @@ func TestPhasesAndDeadlines(t *testing.T) {
 				return
 			}
 			deadline := at(row.deadline)
-			if got := m.Next(); !got.Equal(deadline) {
+			if got := m.Next(epoch); !got.Equal(deadline) {
 				t.Errorf("next is %v, want %v", got.Sub(epoch), deadline.Sub(epoch))
 			}
 			if v := m.Judge(deadline.Add(-time.Millisecond)); v.State != Fine || v.Reason != nil {
@@ -363,8 +363,8 @@ func last(facts []fact) time.Time {
 // same compares all that a caller can learn of two monitors.
 func same(t *testing.T, a, b *Monitor, now time.Time) {
 	t.Helper()
-	if a.Phase() != b.Phase() || !a.Next().Equal(b.Next()) {
-		t.Fatalf("phase %s until %v, and %s until %v", a.Phase(), a.Next().Sub(epoch), b.Phase(), b.Next().Sub(epoch))
+	if a.Phase() != b.Phase() || !a.Next(epoch).Equal(b.Next(epoch)) {
+		t.Fatalf("phase %s until %v, and %s until %v", a.Phase(), a.Next(epoch).Sub(epoch), b.Phase(), b.Next(epoch).Sub(epoch))
 	}
 	for _, d := range []time.Duration{0, time.Second, time.Minute, time.Hour, 100 * time.Hour} {
 		if x, y := a.Judge(now.Add(d)), b.Judge(now.Add(d)); !reflect.DeepEqual(x, y) {
@@ -381,7 +381,7 @@ func TestJudgingChangesNothing(t *testing.T) {
 		for _, f := range facts {
 			asked.Judge(at(f.at).Add(time.Duration(r.IntN(1000)) * time.Second))
 			f.tell(asked, at(f.at))
-			asked.Next()
+			asked.Next(epoch)
 			asked.Judge(at(f.at).Add(time.Hour))
 		}
 		same(t, asked, run(testPolicy, facts...), last(facts))
@@ -406,8 +406,8 @@ func TestOrderOfCompletionsDoesNotMatter(t *testing.T) {
 		shuffled := append([]fact(nil), ends...)
 		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		other := run(testPolicy, append(starts, shuffled...)...)
-		if inOrder.Phase() != other.Phase() || !inOrder.Next().Equal(other.Next()) {
-			t.Fatalf("phase %s until %v, and %s until %v", inOrder.Phase(), inOrder.Next(), other.Phase(), other.Next())
+		if inOrder.Phase() != other.Phase() || !inOrder.Next(epoch).Equal(other.Next(epoch)) {
+			t.Fatalf("phase %s until %v, and %s until %v", inOrder.Phase(), inOrder.Next(epoch), other.Phase(), other.Next(epoch))
 		}
 	}
 }
@@ -447,9 +447,9 @@ func TestHeldAndItsLineMayBeToldInEitherOrder(t *testing.T) {
 	for _, line := range []fact{thinking(20), retry(20), start(20, "a", "shell", 10), result(20)} {
 		before := run(testPolicy, thinking(10), line, held(20, 80))
 		after := run(testPolicy, thinking(10), held(20, 80), line)
-		if before.Phase() != after.Phase() || !before.Next().Equal(after.Next()) {
+		if before.Phase() != after.Phase() || !before.Next(epoch).Equal(after.Next(epoch)) {
 			t.Errorf("told first: %s until %v; told last: %s until %v",
-				before.Phase(), before.Next().Sub(epoch), after.Phase(), after.Next().Sub(epoch))
+				before.Phase(), before.Next(epoch).Sub(epoch), after.Phase(), after.Next(epoch).Sub(epoch))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cursor-wrap/internal/events"
+	"cursor-wrap/internal/tree"
 )
 
 // Phase is what the agent is doing, as far as the stream tells.
@@ -56,10 +57,11 @@ func (p Phase) kind() Kind {
 // State is what a verdict comes to.
 type State string
 
-// The states. A passed deadline is Hung at once while the stream is the only
-// witness; the tree's word will stand between them as further states.
+// The states. A passed deadline is a suspicion; the tree's word makes a hang
+// of it, or puts it off.
 const (
 	Fine      State = "fine"      // no deadline has passed
+	Suspected State = "suspected" // one has, and the tree is not quiet, or was not looked at long enough
 	Lingering State = "lingering" // the result is there, the process should have left
 	Hung      State = "hung"      // end it: it hangs
 	Overdue   State = "overdue"   // end it: the run's own time is up
@@ -69,27 +71,49 @@ const (
 type Verdict struct {
 	State  State
 	Phase  Phase
-	Reason *Reason // set for Hung and Overdue
+	Reason *Reason // set for Suspected, Hung and Overdue
 }
 
 // Judge gives the verdict at the given moment. It changes nothing.
 func (m *Monitor) Judge(at time.Time) Verdict {
+	j := m.judge(at)
+	v := Verdict{State: j.state, Phase: m.Phase()}
+	if j.state != Fine && j.state != Lingering {
+		v.Reason = m.reason(at, &j)
+	}
+	return v
+}
+
+// judgement is a verdict before it is put into words.
+type judgement struct {
+	state    State
+	kind     Kind
+	deadline time.Time
+	finding  Finding
+}
+
+func (m *Monitor) judge(at time.Time) judgement {
 	kind, deadline := m.first()
-	v := Verdict{State: Fine, Phase: m.Phase()}
+	j := judgement{state: Fine, kind: kind, deadline: deadline}
 	if deadline.IsZero() || at.Before(deadline) {
-		return v
+		return j
 	}
 	switch kind {
 	case None:
-		v.State = Lingering
-		return v
+		j.state = Lingering
+		return j
 	case Duration:
-		v.State = Overdue
-	default:
-		v.State = Hung
+		j.state = Overdue // whatever the tree does
+		return j
 	}
-	v.Reason = m.reason(at, kind, deadline)
-	return v
+	j.state, j.finding = Hung, m.finding(at, kind, deadline)
+	if !m.decided(at, deadline, j.finding) {
+		j.state = Suspected
+		if limit := after(m.start, m.policy.Max); !limit.IsZero() && !at.Before(limit) {
+			j.state, j.kind, j.deadline, j.finding = Overdue, Duration, limit, Waiting
+		}
+	}
+	return j
 }
 
 // Reason is why a run was ended: one type and one JSON form, for the log, the
@@ -106,9 +130,11 @@ type Reason struct {
 	Elapsed    Span   `json:"elapsed_ms"`         // since the start of the turn, while we listened
 	LastEvent  string `json:"last_event"`         // its type/subtype
 	Attempts   int    `json:"reconnect_attempts"` // since the last progress
-	Witness    string `json:"witness"`            // what the verdict rests on: "stream"
+	Witness    string `json:"witness"`            // what the verdict rests on: "stream", or "stream and tree"
 	OpenCalls  []Call `json:"open_calls"`         // in the order of their start
 	Background []Call `json:"background"`         // the oldest first
+
+	Evidence *Evidence `json:"evidence,omitempty"` // of the tree; absent where it was not asked
 }
 
 // Call is an open call or a piece of background work in a Reason.
@@ -121,6 +147,8 @@ type Call struct {
 	Elapsed  Span   `json:"elapsed_ms"`
 	Declared Span   `json:"declared_ms"`       // 0: it declared none
 	Deadline Millis `json:"deadline,omitzero"` // its own; absent where it has none
+
+	Process *tree.Runner `json:"process,omitempty"` // who runs it; absent where the tree was not asked
 }
 
 // Millis is a moment that is written as Unix milliseconds.
@@ -148,40 +176,15 @@ func (t *Millis) UnmarshalJSON(b []byte) error {
 }
 
 // Span is a duration that is written in milliseconds.
-type Span time.Duration
+type Span = tree.Span
 
-// MarshalJSON writes milliseconds.
-func (s Span) MarshalJSON() ([]byte, error) {
-	return json.Marshal(time.Duration(s).Milliseconds())
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (s *Span) UnmarshalJSON(b []byte) error {
-	var ms int64
-	err := json.Unmarshal(b, &ms)
-	*s = Span(time.Duration(ms) * time.Millisecond)
-	return err
-}
-
-// String is short enough for a sentence: 850ms, 5.4s, 2m5s, 1h0m0s.
-func (s Span) String() string {
-	d := time.Duration(s)
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	return d.Round(time.Second).String()
-}
-
-func (m *Monitor) reason(at time.Time, kind Kind, deadline time.Time) *Reason {
+func (m *Monitor) reason(at time.Time, j *judgement) *Reason {
 	r := &Reason{
-		Kind:       kind,
+		Kind:       j.kind,
 		Phase:      m.Phase(),
 		At:         Millis{at},
-		Deadline:   Millis{deadline},
-		Limit:      m.limit(kind, deadline),
+		Deadline:   Millis{j.deadline},
+		Limit:      m.limit(j.kind, j.deadline),
 		Silence:    Span(at.Sub(m.lastEvent)),
 		NoProgress: Span(at.Sub(m.lastReal)),
 		Elapsed:    Span(at.Sub(m.start)),
@@ -195,15 +198,25 @@ func (m *Monitor) reason(at time.Time, kind Kind, deadline time.Time) *Reason {
 		r.OpenCalls = append(r.OpenCalls, Call{
 			ID: c.ID, Tool: c.Tool, Argument: c.Argument,
 			Elapsed: Span(at.Sub(c.start)), Declared: Span(c.Declared), Deadline: Millis{m.callDeadline(c)},
+			Process: m.tree.runner(c.ID),
 		})
 	}
 	for _, t := range m.tasks() {
 		r.Background = append(r.Background, Call{
 			ID: t.ID, Tool: t.Tool, Argument: t.Argument, TaskID: t.TaskID, PID: t.PID,
-			Elapsed: Span(at.Sub(t.since)),
+			Elapsed: Span(at.Sub(t.since)), Process: m.tree.runner(t.ID),
 		})
 	}
+	if m.policy.Confirm {
+		r.Evidence = m.evidence(j)
+		if j.finding != Unverified && j.kind != Duration {
+			r.Witness = "stream and tree"
+		}
+	}
 	r.Summary = r.summary()
+	if fact := r.telling(); fact != "" {
+		r.Summary += "; " + fact
+	}
 	return r
 }
 

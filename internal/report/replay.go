@@ -13,13 +13,14 @@ import (
 	"cursor-wrap/internal/events"
 	"cursor-wrap/internal/journal"
 	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/tree"
 )
 
 // Moment is one thing that a replay came by.
 type Moment struct {
 	At       monitor.Millis  `json:"at,omitzero"`        // unset for what is torn
 	Elapsed  monitor.Span    `json:"elapsed_ms"`         // since the start of the turn
-	What     string          `json:"what"`               // start, phase, held, exit, verdict, recorded, end
+	What     string          `json:"what"`               // start, phase, held, suspected, exit, verdict, recorded, end
 	Phase    monitor.Phase   `json:"phase,omitempty"`    // of the agent, from then on
 	Deadline *monitor.Millis `json:"deadline,omitempty"` // of that phase
 	Text     string          `json:"text,omitempty"`     // for a person
@@ -50,11 +51,15 @@ func Replay(log io.Reader, adjust func(*monitor.Policy), tell func(Moment)) erro
 	return nil
 }
 
+// nobody is the doubt of a monitor that has none.
+const nobody = monitor.Finding("none")
+
 // The facts that a replay goes by.
 const (
 	turnStart = "start"
 	line      = "line"
 	held      = "held"
+	sampled   = "sample"
 	exited    = "exit"
 	recorded  = "recorded"
 	torn      = "torn"
@@ -68,6 +73,7 @@ type fact struct {
 	to     time.Time       // of held
 	text   string          // of held, exited, ended
 	reason *monitor.Reason // of recorded
+	tree   tree.Activity   // of sampled
 }
 
 // read turns records into facts, and lines in pieces into whole ones.
@@ -135,6 +141,11 @@ func decision(rec *journal.Record) (fact, bool) {
 		f.what = turnStart
 	case "held":
 		f.what, f.at, f.to, f.text = held, fields.From.Time, fields.To.Time, fields.By
+	case "sample":
+		f.what = sampled
+		if json.Unmarshal(rec.Fields, &f.tree) != nil {
+			return f, false
+		}
 	case "agent_exit":
 		f.what = exited
 	case "hang_detected", "duration_exceeded":
@@ -161,13 +172,14 @@ type replay struct {
 	start  time.Time
 	last   time.Time
 	phase  monitor.Phase
-	over   bool // the monitor has given its verdict, or the agent has left
+	doubt  monitor.Finding // what the tree said last to a deadline that has passed
+	over   bool            // the monitor has given its verdict, or the agent has left
 }
 
 func (p *replay) take(f *fact) {
 	if f.what == turnStart {
 		p.finish()
-		*p = replay{policy: p.policy, tell: p.tell, mon: monitor.New(p.policy, f.at), start: f.at, last: f.at}
+		*p = replay{policy: p.policy, tell: p.tell, mon: monitor.New(p.policy, f.at), start: f.at, last: f.at, doubt: nobody}
 		p.say(f.at, turnStart, "")
 		p.transition(f.at)
 		return
@@ -181,6 +193,9 @@ func (p *replay) take(f *fact) {
 	case line:
 		p.mon.Observe(f.at, &f.event)
 		p.transition(f.at)
+	case sampled:
+		p.mon.Sampled(f.at, &f.tree)
+		p.judge(f.at)
 	case held:
 		p.mon.Held(f.at, f.to)
 		p.say(f.at, held, fmt.Sprintf("nobody listened for %s (%s)", monitor.Span(f.to.Sub(f.at)), f.text))
@@ -198,23 +213,41 @@ func (p *replay) take(f *fact) {
 	}
 }
 
-// advance lets the time pass up to the given moment and tells the first
-// verdict that the monitor gives on the way.
+// advance lets the time pass up to the given moment, from one moment to the
+// next at which the monitor may have something to say.
 func (p *replay) advance(to time.Time) {
-	if p.over {
+	for at := p.last; !p.over; {
+		next := p.mon.Next(at)
+		if next.IsZero() || next.After(to) {
+			return
+		}
+		p.judge(next)
+		at = next
+	}
+}
+
+// judge tells the first verdict, and on the way to it what puts it off.
+func (p *replay) judge(at time.Time) {
+	v := p.mon.Judge(at)
+	if p.over || v.State == monitor.Fine {
+		p.doubt = nobody
 		return
 	}
-	next := p.mon.Next()
-	if next.IsZero() || next.After(to) {
-		return
+	what, text := "verdict", string(v.State)
+	if p.over = v.State != monitor.Suspected; !p.over {
+		if what = "suspected"; v.Reason.Evidence.Finding == p.doubt {
+			return
+		}
+		p.doubt = v.Reason.Evidence.Finding
+		if text = string(p.doubt); p.doubt == monitor.Waiting {
+			text = "the tree was not looked at then"
+		}
 	}
-	v := p.mon.Judge(next)
-	m := p.moment(next, "verdict", string(v.State))
+	m := p.moment(at, what, text)
 	if m.Reason = v.Reason; v.Reason != nil {
 		m.Text += ", " + string(v.Reason.Kind) + ": " + v.Reason.Summary
 	}
 	p.tell(m)
-	p.over = true
 }
 
 func (p *replay) transition(at time.Time) {
@@ -232,7 +265,7 @@ func (p *replay) finish() {
 		return
 	}
 	text := "the recording stops here, without a verdict"
-	if next := p.mon.Next(); !next.IsZero() {
+	if next := p.mon.Next(p.last); !next.IsZero() {
 		text += fmt.Sprintf("; the next deadline is at %s", monitor.Span(next.Sub(p.start)))
 	}
 	p.say(p.last, "open", text)

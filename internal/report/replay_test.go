@@ -24,7 +24,7 @@ func TestReplay(t *testing.T) {
 		want   string
 	}{
 		{"a good run", func(s *scribe) {
-			s.run(monitor.Default())
+			s.run(alone())
 			s.line(1, initLine)
 			s.line(2, startLine)
 			s.line(50, doneLine)
@@ -51,7 +51,7 @@ func TestReplay(t *testing.T) {
 20.0s phase draining until 20s
 `},
 		{"other thresholds: the verdict comes earlier", func(s *scribe) {
-			s.run(monitor.Default())
+			s.run(alone())
 			s.line(1, initLine)
 			s.line(40, okLine)
 			s.record(41, "agent_exit")
@@ -63,7 +63,7 @@ func TestReplay(t *testing.T) {
 41.0s exit draining until 45s (the agent's process ended)
 `},
 		{"other thresholds: the recorded verdict is told and not repeated", func(s *scribe) {
-			s.run(monitor.Default())
+			s.run(alone())
 			s.line(1, initLine)
 			s.verdict("hang_detected", &monitor.Reason{Kind: monitor.Idle, Summary: "idle 1m0s", At: monitor.Millis{Time: at(61)}})
 			s.record(62, "agent_exit")
@@ -74,7 +74,7 @@ func TestReplay(t *testing.T) {
 1m2s exit thinking (the agent's process ended)
 `},
 		{"held time is told after the line that ended it, and counts from where it was", func(s *scribe) {
-			s.run(monitor.Default())
+			s.run(alone())
 			s.line(1, initLine)
 			s.line(5, thinkLine)
 			s.line(600, thinkLine)
@@ -89,7 +89,7 @@ func TestReplay(t *testing.T) {
 11m1s exit draining until 11m5s (the agent's process ended)
 `},
 		{"several turns: each begins anew", func(s *scribe) {
-			s.run(monitor.Default())
+			s.run(alone())
 			s.line(1, startLine)
 			s.line(2, okLine)
 			s.record(3, "agent_exit")
@@ -124,7 +124,7 @@ func TestReplay(t *testing.T) {
 1.0s open thinking (the recording stops here, without a verdict)
 `},
 		{"lines in pieces: each a sign of life, together one event", func(s *scribe) {
-			s.run(monitor.Default())
+			s.run(alone())
 			s.part(1, startLine[:20], false)
 			s.part(50, startLine[20:40], false)
 			s.part(100, startLine[40:], true)
@@ -138,7 +138,7 @@ func TestReplay(t *testing.T) {
 1m51s open draining until 1m56s (the recording stops here, without a verdict; the next deadline is at 1m56s)
 `},
 		{"lingering", func(s *scribe) {
-			s.run(monitor.Default())
+			s.run(alone())
 			s.line(1, okLine)
 			s.record(6, "lingering", slog.Int("pid", 1))
 			s.record(7, "agent_exit")
@@ -180,14 +180,14 @@ func TestReplayIsTheLiveVerdict(t *testing.T) {
 				if rnd.IntN(4) == 0 {
 					to := now
 					now += float64(1+rnd.IntN(120_000)) / 1000
-					if next := live.Next(); !next.IsZero() && !next.After(at(to)) {
+					if next := live.Next(at(now)); !next.IsZero() && !next.After(at(to)) {
 						now = to // it was over before
 					} else {
 						live.Held(at(to), at(now))
 						s.held(now, to, now)
 					}
 				}
-				if next := live.Next(); !next.IsZero() && !next.After(at(now)) {
+				if next := live.Next(at(now)); !next.IsZero() && !next.After(at(now)) {
 					want = live.Judge(next)
 					if want.Reason != nil {
 						s.verdict("hang_detected", want.Reason)
@@ -231,7 +231,7 @@ func TestReplayIsTheLiveVerdict(t *testing.T) {
 // TestTornLines: they are told, and what stands around them counts.
 func TestTornLines(t *testing.T) {
 	log := write(t, func(s *scribe) {
-		s.run(monitor.Default())
+		s.run(alone())
 		s.line(1, initLine)
 		s.line(2, startLine)
 		s.line(3, okLine)
@@ -253,7 +253,7 @@ func TestTornLines(t *testing.T) {
 // The end of a line in pieces was lost: what comes after it is not glued to it.
 func TestTornPieces(t *testing.T) {
 	log := write(t, func(s *scribe) {
-		s.run(monitor.Default())
+		s.run(alone())
 		s.part(1, thinkLine[:10], false)
 		s.part(2, thinkLine[10:], true)
 		s.line(3, initLine)
@@ -270,7 +270,7 @@ func TestTornPieces(t *testing.T) {
 // A result too long to be held ends the turn in a replay, too.
 func TestOversizeResult(t *testing.T) {
 	log := write(t, func(s *scribe) {
-		s.run(monitor.Default())
+		s.run(alone())
 		s.part(1, `{"type":"result","subtype":"success","is_error":false,"result":"`, false)
 		for range 17 {
 			s.part(1, strings.Repeat("x", 1<<20), false)
@@ -305,7 +305,7 @@ func TestNoRunInIt(t *testing.T) {
 // TestMomentJSON: the shape that --json prints.
 func TestMomentJSON(t *testing.T) {
 	log := write(t, func(s *scribe) {
-		s.run(monitor.Default())
+		s.run(alone())
 		s.line(1.5, initLine)
 		s.line(70, okLine)
 	})
@@ -325,4 +325,11 @@ func TestMomentJSON(t *testing.T) {
 	if got.String() != want {
 		t.Errorf("got\n%swant\n%s", got.String(), want)
 	}
+}
+
+// alone are thresholds under which the stream alone decides.
+func alone() monitor.Policy {
+	p := monitor.Default()
+	p.Confirm = false
+	return p
 }

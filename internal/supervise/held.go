@@ -9,7 +9,10 @@ import (
 // and to the next tick at the latest.
 func (t *turn) arm(now time.Time) {
 	t.armed, t.due = now, now.Add(t.Tick)
-	next := t.mon.Next()
+	next := t.mon.Next(now)
+	if due := t.sampleDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
+	}
 	switch {
 	case t.ladder:
 		next = time.Time{} // it has its own clock
@@ -30,6 +33,7 @@ func (t *turn) arm(now time.Time) {
 // live. What was received before it is told before it, and what the pump has
 // received but not handed over counts from its end.
 func (t *turn) woke() {
+	t.suspended()
 	now := t.Now()
 	from := t.awake
 	late := now.Sub(t.due) > lateFloor || t.armed.Sub(t.awake) > lateFloor
@@ -48,6 +52,20 @@ func (t *turn) woke() {
 		from = time.UnixMilli(since).UTC()
 	}
 	t.hold(from, now, "late wake-up")
+}
+
+// suspended notices that the machine slept. Our clock stood still meanwhile, but
+// the silence before says nothing about an agent that finds its connections
+// gone: it counts anew.
+func (t *turn) suspended() {
+	if t.Slept == nil {
+		return
+	}
+	total := t.Slept()
+	if slept := total - t.slept; slept >= lateFloor {
+		t.slept = total
+		t.hold(t.seen, t.Now(), "the machine was suspended for "+slept.Round(time.Second).String())
+	}
 }
 
 // hold tells the monitor of a time in which nobody read the stream.
@@ -82,13 +100,13 @@ func (t *turn) pumpHeld(now time.Time) {
 // to the monitor. An agent that writes without end puts nothing off.
 func (t *turn) lookAgain(now time.Time) bool {
 	switch {
-	case t.suspected.IsZero():
-		t.suspected, t.rest = now, now.Add(secondLook)
+	case t.judged.IsZero():
+		t.judged, t.rest = now, t.Now().Add(secondLook)
 		return false
-	case !t.seen.Before(t.suspected), t.read():
+	case !t.seen.Before(t.judged), t.read():
 		return true
 	}
-	t.rest = now.Add(held)
+	t.rest = t.Now().Add(held)
 	return false
 }
 

@@ -38,6 +38,10 @@ func (t *turn) batch(b *batch, ok bool) {
 	at := b.at
 	t.pump.spare <- b
 	t.transition(at)
+	if t.doubt != monitor.Waiting {
+		v := t.mon.Judge(at)
+		t.doubted(at, &v)
+	}
 	if t.result != nil && t.gone {
 		t.end(nil)
 	}

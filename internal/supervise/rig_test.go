@@ -14,6 +14,7 @@ import (
 	"cursor-wrap/internal/format"
 	"cursor-wrap/internal/monitor"
 	"cursor-wrap/internal/process"
+	"cursor-wrap/internal/tree"
 )
 
 // Lines as the agent writes them.
@@ -40,6 +41,7 @@ type rig struct {
 	cfg    Config
 	report Report
 	began  time.Time
+	sample func(at time.Time, full, explain bool) tree.Snapshot
 
 	mu   sync.Mutex
 	said []string
@@ -77,11 +79,13 @@ func newRig(t *testing.T) *rig {
 	}
 	r.sink = &sink{book: r.log}
 	r.agent = newScripted(r)
+	alone := monitor.Default()
+	alone.Confirm = false // who has a tree to show says so
 	r.cfg = Config{
 		Launch: func(context.Context) (Child, error) {
-			return Child{Agent: r.agent, Stdin: r.stdin, Stdout: r.out, Stderr: r.stderr}, nil
+			return Child{Agent: r.agent, Stdin: r.stdin, Stdout: r.out, Stderr: r.stderr, Sample: r.sample}, nil
 		},
-		Prompt: []byte("do it"), Policy: monitor.Default(), Tick: 5 * time.Second, KillGrace: 5 * time.Second,
+		Prompt: []byte("do it"), Policy: alone, Tick: 5 * time.Second, KillGrace: 5 * time.Second,
 		Log: r.log, Out: format.NewStream(r.sink), Stderr: r, Say: r.say, Stop: r.stop, Now: NewClock(),
 	}
 	return r

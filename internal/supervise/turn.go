@@ -11,6 +11,7 @@ import (
 	"cursor-wrap/internal/format"
 	"cursor-wrap/internal/monitor"
 	"cursor-wrap/internal/process"
+	"cursor-wrap/internal/tree"
 )
 
 const (
@@ -57,6 +58,11 @@ type Child struct {
 		Source
 		io.Closer
 	}
+	// Sample looks at the agent's tree; nil where that cannot be. One goroutine
+	// at a time calls it, which it may hold up for long: what reads about a
+	// process may wait for it. Full means that who is not found is not there,
+	// explain asks what each one waits for.
+	Sample func(at time.Time, full, explain bool) tree.Snapshot
 }
 
 // Config is what a turn is run with.
@@ -75,6 +81,10 @@ type Config struct {
 	Say    func(msg string) // takes what a person should read; must not block
 	Stop   <-chan syscall.Signal
 	Now    func() time.Time // a clock that never runs backwards, in milliseconds
+
+	// Slept is how long the machine has been suspended so far; nil where
+	// nobody can tell. Now stands still meanwhile.
+	Slept func() time.Duration
 }
 
 // turn is the owner's state.
@@ -104,7 +114,7 @@ type turn struct {
 	cause     *cause
 	result    *events.Ended
 	phase     monitor.Phase
-	suspected time.Time // since when a deadline has passed; zero while none has
+	judged    time.Time // when a verdict was reached that waits to be acted on; zero while none does
 	seen      time.Time // when the newest batch that was told was received
 	held      time.Time // up to which held time was told
 	echoed    bool      // the prompt's echo was seen
@@ -113,6 +123,12 @@ type turn struct {
 	delivered bool      // the result was forwarded before that
 	leftover  bool      // the pump was left behind in a write
 	report    Report
+
+	watch   tree.Watch
+	looks   chan tree.Snapshot
+	looking bool            // somebody looks at the tree
+	doubt   monitor.Finding // what was last said of a deadline that has passed
+	slept   time.Duration   // up to which suspensions were told
 }
 
 // Run runs one turn to its end.
@@ -122,7 +138,11 @@ func Run(c Config) Report {
 		began:  c.Now(),
 		torn:   make(chan process.Teardown, 1),
 		hurry:  make(chan struct{}, 1),
+		looks:  make(chan tree.Snapshot, 1),
 		report: Report{SessionID: c.SessionID},
+	}
+	if t.Slept != nil {
+		t.slept = t.Slept()
 	}
 	t.Log.Record(t.began, slog.LevelInfo, "turn_start")
 	t.mon = monitor.New(c.Policy, t.began)
@@ -219,6 +239,9 @@ func (t *turn) loop() {
 		case x := <-t.child.Limit():
 			t.woke()
 			t.onLimit(x)
+		case snap := <-t.looks:
+			t.woke()
+			t.onLook(&snap)
 		case <-t.timer.C:
 			t.woke()
 			t.onTimer()
@@ -242,27 +265,10 @@ func (t *turn) onTimer() {
 		return
 	}
 	t.pumpHeld(now)
-	v := t.mon.Judge(now)
-	if v.Reason != nil && !t.lookAgain(now) {
-		return
+	if due := t.sampleDue(); !due.IsZero() && !now.Before(due) {
+		t.look(now)
 	}
-	if v.Reason != nil {
-		v = t.mon.Judge(t.suspected)
-	}
-	t.suspected = time.Time{}
-	switch v.State {
-	case monitor.Lingering:
-		t.Log.Record(now, slog.LevelInfo, "lingering", slog.Int("pid", t.child.PID()))
-		t.end(nil)
-	case monitor.Hung:
-		t.Log.Record(now, slog.LevelError, "hang_detected", attrs(v.Reason)...)
-		t.Say("hang detected, ending the agent: " + v.Reason.Summary)
-		t.end(&cause{outcome: Hang, subtype: "hang", message: v.Reason.Summary, reason: v.Reason})
-	case monitor.Overdue:
-		t.Log.Record(now, slog.LevelError, "duration_exceeded", attrs(v.Reason)...)
-		t.Say("ending the agent: " + v.Reason.Summary)
-		t.end(&cause{outcome: Overtime, subtype: "duration", message: v.Reason.Summary, reason: v.Reason})
-	}
+	t.judge(now)
 }
 
 func (t *turn) onExit() {

@@ -1,0 +1,117 @@
+package monitor
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cursor-wrap/internal/tree"
+)
+
+// size is a number of bytes for a person.
+func size(n int64) string {
+	switch {
+	case n == tree.Unknown:
+		return "unknown"
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// Evidence is the tree's side of a Reason.
+type Evidence struct {
+	Finding  Finding  `json:"finding"`
+	Why      []string `json:"why,omitempty"` // what speaks against a hang
+	Samples  int      `json:"samples"`       // in this silence, as many as are kept
+	Span     Span     `json:"span_ms"`       // that percent is the average of
+	Percent  float64  `json:"percent"`       // of a core, the whole tree, the dead included; Unknown
+	Window   Span     `json:"window_ms"`     // that the following are the sums of
+	Born     int      `json:"born"`          // tools
+	Ended    int      `json:"ended"`         // tools
+	Disk     int64    `json:"disk_bytes"`    // Unknown
+	Received int64    `json:"received_bytes"`
+	Sent     int64    `json:"sent_bytes"`
+
+	Tree *tree.Activity `json:"tree,omitempty"` // the last sample, process by process
+}
+
+func (m *Monitor) evidence(j *judgement) *Evidence {
+	w := &m.tree
+	window, double := w.over(m.policy.Window), w.over(2*m.policy.Window)
+	e := &Evidence{
+		Finding: j.finding, Samples: len(w.samples),
+		Span: Span(double.span), Percent: double.percent(), Window: Span(window.span),
+		Born: window.born, Ended: window.ended,
+		Disk: window.disk, Received: window.received, Sent: window.sent,
+		Tree: w.last,
+	}
+	if j.finding == Busy {
+		e.Why = m.why(j.kind)
+	}
+	return e
+}
+
+// telling is the one fact about the tree that explains the most.
+func (r *Reason) telling() string {
+	e := r.Evidence
+	if e == nil {
+		return ""
+	}
+	t := e.Tree
+	switch {
+	case t == nil:
+		return "the tree was not seen in time"
+	case t.Blind != "":
+		return "the tree cannot be seen: " + t.Blind
+	case len(t.Asking) > 0:
+		return t.Asking[0].String() + " reads the terminal"
+	case e.Finding == Stopped:
+		return t.Stopped[0].String() + " is " + cmp.Or(t.Stopped[0].Waits, "stopped")
+	case e.Finding == Busy:
+		return "busy without progress: " + e.busy()
+	}
+	if fate := r.fates(); fate != "" {
+		return fate
+	}
+	if e.Percent < 0 {
+		return ""
+	}
+	return fmt.Sprintf("the tree is quiet: %.1f %% of a core over %s, %s received", e.Percent, e.Span, size(e.Received))
+}
+
+// busy names who works.
+func (e *Evidence) busy() string {
+	why := strings.Join(e.Why, ", ")
+	if len(e.Tree.Busiest) == 0 {
+		return why
+	}
+	p := &e.Tree.Busiest[0]
+	alone := len(e.Tree.Procs) > 0 && !slices.ContainsFunc(e.Tree.Procs, func(o tree.Proc) bool { return o.PPID == p.PID && o.State != "zombie" })
+	who := fmt.Sprintf("%s uses %.0f %% of a core", p, p.Percent)
+	if alone {
+		who += " and has no child"
+	}
+	return who + " (" + why + ")"
+}
+
+// fates says what became of the processes of open calls.
+func (r *Reason) fates() string {
+	for _, c := range r.OpenCalls {
+		if c.Process == nil {
+			continue
+		}
+		switch p := c.Process; {
+		case p.Fate == tree.Gone:
+			return fmt.Sprintf("the process of %s %q is gone, its completion was lost", c.Tool, c.Argument)
+		case p.Fate == tree.Alive && p.Waits != "":
+			return fmt.Sprintf("%d %s: %s", p.PID, p.Command, p.Waits)
+		case p.Fate == tree.None && c.Tool == "shell":
+			return fmt.Sprintf("no process runs %s %q", c.Tool, c.Argument)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,301 @@
+package monitor
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"cursor-wrap/internal/tree"
+)
+
+// Below these bounds a tree counts as quiet.
+//
+// quietShare is the part of one core that it may use on average. Four idle
+// agents of Node and Bun, launcher and child together, were measured while a
+// model never answered: no one averaged 4 % of a core over any 30 s (0.3 to
+// 26 ms a second, the most in Bun), although garbage collections took 60 to
+// 345 ms within one second, up to four times in the first 40 s. So the average
+// is taken over twice the window, 30 s by default. Work is far above it: an
+// agent that prepares a tool call takes a whole core, a busy loop on a loaded
+// machine half of one.
+//
+// quietBytes and quietRate are what may arrive on, or leave by, the tree's
+// sockets in one direction only. A keep-alive is answered in kind (the ping of
+// HTTP/2 by its 17 bytes, 39 below TLS) and cancels out; a server that keeps a
+// stream of events open sends a comment of some 50 bytes every 15 s. A token a
+// second is 100 to 300 bytes a second, and the smallest of them, that stay
+// below, are known by coming in every sample of the window.
+//
+// quietDisk is storage in bytes a second: an idle agent wrote up to 8 KB in
+// 30 s to its own log.
+const (
+	quietShare = 0.05
+	quietBytes = 64   // bytes
+	quietRate  = 8    // bytes a second
+	quietDisk  = 1024 // bytes a second
+	quietFile  = 16 << 10
+	trickle    = 3 // samples that a row of arrivals takes
+)
+
+// fewest is how many samples evidence needs: what happened lies between two.
+const fewest = 2
+
+// Finding is what the tree says to a passed deadline.
+type Finding string
+
+// The findings. Waiting is none yet.
+const (
+	Waiting    Finding = ""
+	Confirmed  Finding = "confirmed"  // the tree is quiet
+	Busy       Finding = "busy"       // it works, or data arrives: without progress, if it goes on
+	Stopped    Finding = "stopped"    // the agent or its tools are stopped, which is no hang
+	Unverified Finding = "unverified" // nothing could be seen: the stream alone decides
+	Unasked    Finding = "unasked"    // Policy.Confirm is off, likewise
+)
+
+// witness is what was seen of the tree since the last line.
+type witness struct {
+	samples []sample
+	last    *tree.Activity // the newest, with all that it says
+	at      time.Time      // of last
+}
+
+// sample is what has to be kept of an Activity to judge by.
+type sample struct {
+	at       time.Time
+	span     time.Duration
+	cpu      time.Duration // Unknown
+	disk     int64         // Unknown
+	received int64         // Unknown
+	sent     int64         // Unknown
+	oneWay   int64         // Unknown
+	born     int
+	ended    int
+	runnable bool
+}
+
+func (w *witness) forget() { w.samples, w.last, w.at = w.samples[:0], nil, time.Time{} }
+
+// runner is the process that runs a call; nil where the tree was not asked.
+func (w *witness) runner(call string) *tree.Runner {
+	if w.last == nil {
+		return nil
+	}
+	for i := range w.last.Runners {
+		if r := w.last.Runners[i]; r.Call == call {
+			return &r
+		}
+	}
+	return nil
+}
+
+// Calls lists the open calls and the background work, for whoever looks for
+// their processes at the given moment.
+func (m *Monitor) Calls(at time.Time) []tree.Call {
+	var list []tree.Call
+	for _, c := range m.calls() {
+		list = append(list, tree.Call{ID: c.ID, Tool: c.Tool, Command: c.Argument, Age: Span(at.Sub(c.told))})
+	}
+	for _, t := range m.tasks() {
+		list = append(list, tree.Call{ID: t.ID, Tool: t.Tool, Command: t.Argument, PID: t.PID, Age: Span(at.Sub(t.told))})
+	}
+	return list
+}
+
+// Sampled tells what the tree did up to the given moment. It copies what it
+// keeps.
+func (m *Monitor) Sampled(at time.Time, a *tree.Activity) {
+	last := *a
+	m.tree.last, m.tree.at = &last, at
+	if a.Blind != "" {
+		return
+	}
+	m.tree.samples = append(m.tree.samples, sample{
+		at: at, span: time.Duration(a.Span), cpu: time.Duration(a.CPU), disk: a.Disk,
+		received: a.Received, sent: a.Sent, oneWay: a.OneWay,
+		born: a.Born, ended: a.Ended, runnable: a.Runnable > 0,
+	})
+	longest := max(m.settled(), 2*m.policy.Window) + 2*m.policy.Tick
+	m.tree.samples = slices.DeleteFunc(m.tree.samples, func(s sample) bool { return at.Sub(s.at) > longest })
+}
+
+// Samples is how many looks at the tree this silence has had so far.
+func (m *Monitor) Samples() int { return len(m.tree.samples) }
+
+// settled is how long the tree must have been quiet after it worked, where
+// silence is what is judged: as long as the stream may be silent.
+func (m *Monitor) settled() time.Duration {
+	_, deadline := m.first()
+	if m.Phase() == Tools || deadline.IsZero() {
+		return 0
+	}
+	return deadline.Sub(m.lastEvent)
+}
+
+// Sample is when the tree should be looked at next; zero when it need not be.
+// While lines come nobody looks; from one interval of silence on there is a
+// sample an interval, so that at the deadline the evidence is there already,
+// and one at the deadline.
+func (m *Monitor) Sample() time.Time {
+	kind, deadline := m.first()
+	if !m.policy.Confirm || m.policy.Tick <= 0 || kind == None || deadline.IsZero() {
+		return time.Time{}
+	}
+	next := m.lastEvent.Add(m.interval())
+	if !m.tree.at.IsZero() {
+		next = m.tree.at.Add(m.interval())
+	}
+	if next.After(deadline) && m.tree.at.Before(deadline) {
+		next = deadline
+	}
+	return next
+}
+
+// interval is the tick, or less where a silence is too short to hold a few.
+func (m *Monitor) interval() time.Duration {
+	const several, least = 4, 20 * time.Millisecond
+	if d := time.Duration(m.limit(m.first())) / several; d > 0 && d < m.policy.Tick {
+		return max(d, least)
+	}
+	return m.policy.Tick
+}
+
+// enough is how much of the silence the evidence has to cover, if that can be
+// had within a tick of the deadline.
+func (m *Monitor) enough() time.Duration {
+	return min(m.policy.Window, time.Duration(m.limit(m.first()))/2)
+}
+
+// decided reports whether the finding makes a hang of a passed deadline.
+func (m *Monitor) decided(at, deadline time.Time, f Finding) bool {
+	switch f {
+	case Busy, Stopped:
+		return !at.Before(deadline.Add(m.policy.Busy))
+	case Waiting:
+		return false
+	}
+	return true
+}
+
+// finding is what the tree says at the given moment.
+func (m *Monitor) finding(at time.Time, kind Kind, deadline time.Time) Finding {
+	w := &m.tree
+	patience := !at.Before(deadline.Add(m.policy.Tick))
+	switch {
+	case !m.policy.Confirm:
+		return Unasked
+	case w.last == nil || w.at.Before(deadline):
+		if patience { // whoever looks has not come back
+			return Unverified
+		}
+		return Waiting
+	case w.last.Blind != "":
+		return Unverified
+	case len(w.last.Stopped) > 0:
+		return Stopped
+	case len(w.samples) < fewest:
+		if patience && at.Sub(w.at) >= m.policy.Tick {
+			return Unverified
+		}
+		return Waiting
+	}
+	t := w.over(m.policy.Window)
+	if t.span < m.enough() && !patience {
+		return Waiting
+	}
+	switch why := m.why(kind); {
+	case len(why) > 0:
+		return Busy
+	case t.cpu == tree.Unknown:
+		return Unverified
+	case !w.last.Full && !patience: // who was not seen may be there all the same
+		return Waiting
+	}
+	return Confirmed
+}
+
+// why lists what speaks against a hang, the most telling first.
+func (m *Monitor) why(kind Kind) []string {
+	w := &m.tree
+	var why []string
+	window, double := w.over(m.policy.Window), w.over(2*m.policy.Window)
+	worked := double
+	if d := m.settled(); !worked.busy() && d > 2*m.policy.Window {
+		worked = w.over(d)
+	}
+	if worked.busy() {
+		why = append(why, fmt.Sprintf("%.1f %% of a core over %s", worked.percent(), Span(worked.span)))
+	} else if window.runnable {
+		why = append(why, "somebody wants to run in every sample")
+	}
+	if kind != Reconnect && window.flows() { // an attempt to reconnect is bytes, and no progress
+		why = append(why, fmt.Sprintf("%s received and %s sent in %s", size(window.received), size(window.sent), Span(window.span)))
+	}
+	if window.disk > int64(quietDisk*window.span.Seconds()) && window.disk > quietFile {
+		why = append(why, fmt.Sprintf("%s read or written in %s", size(window.disk), Span(window.span)))
+	}
+	if window.born+window.ended > 0 {
+		why = append(why, fmt.Sprintf("%d born and %d ended among the tools in %s", window.born, window.ended, Span(window.span)))
+	}
+	return why
+}
+
+// total is what the tree did over the end of a silence.
+type total struct {
+	sample
+	count    int
+	arriving int // samples in which something went one way
+}
+
+// over adds up the last samples, as many as cover d, all if they do not.
+func (w *witness) over(d time.Duration) total {
+	t := total{sample: sample{cpu: tree.Unknown, disk: tree.Unknown, received: tree.Unknown, sent: tree.Unknown, oneWay: tree.Unknown, runnable: true}}
+	for i := len(w.samples) - 1; i >= 0 && (t.span < d || t.count == 0); i-- {
+		s := &w.samples[i]
+		if s.span == 0 {
+			break // the first look: nothing can be said to have happened before it
+		}
+		t.span += s.span
+		t.count++
+		t.born += s.born
+		t.ended += s.ended
+		t.runnable = t.runnable && s.runnable
+		add(&t.cpu, s.cpu)
+		add(&t.disk, s.disk)
+		add(&t.received, s.received)
+		add(&t.sent, s.sent)
+		add(&t.oneWay, s.oneWay)
+		if s.oneWay > 0 {
+			t.arriving++
+		}
+	}
+	t.runnable = t.runnable && t.count >= fewest
+	return t
+}
+
+// add adds what is known to what is known.
+func add[T time.Duration | int64](sum *T, n T) {
+	switch {
+	case n == tree.Unknown:
+	case *sum == tree.Unknown:
+		*sum = n
+	default:
+		*sum += n
+	}
+}
+
+func (t *total) busy() bool {
+	return t.cpu != tree.Unknown && t.cpu.Seconds() >= quietShare*t.span.Seconds() && t.span > 0
+}
+
+func (t *total) percent() float64 {
+	if t.cpu == tree.Unknown || t.span <= 0 {
+		return tree.Unknown
+	}
+	return float64(int(1000*t.cpu.Seconds()/t.span.Seconds()+0.5)) / 10
+}
+
+// flows reports whether more went one way than keep-alives make.
+func (t *total) flows() bool {
+	return t.oneWay > quietBytes+int64(quietRate*t.span.Seconds()) || t.arriving >= trickle && t.arriving == t.count
+}

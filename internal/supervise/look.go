@@ -1,0 +1,114 @@
+package supervise
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/tree"
+)
+
+// sampleDue is when the tree is to be looked at next; zero while it is not, or
+// while somebody looks.
+func (t *turn) sampleDue() time.Time {
+	if t.child.Sample == nil || t.looking || t.ladder || t.gone {
+		return time.Time{}
+	}
+	return t.mon.Sample()
+}
+
+// look has the tree looked at by somebody who may wait: to read about a process
+// in uninterruptible sleep can take as long as that. Whoever has not come back
+// by a tick after the deadline is not waited for.
+func (t *turn) look(now time.Time) {
+	t.looking = true
+	deadline := t.mon.Deadline()
+	late := !deadline.IsZero() && !now.Before(deadline)
+	go func() { t.looks <- t.child.Sample(now, late, late) }()
+}
+
+// onLook tells the monitor what the tree did.
+func (t *turn) onLook(snap *tree.Snapshot) {
+	t.looking = false
+	if t.ladder || t.gone {
+		return
+	}
+	if t.mon.Samples() == 0 {
+		t.watch.Reset()
+	}
+	if t.seen.After(snap.At) {
+		t.watch.Reset() // a line came meanwhile: another silence
+		return
+	}
+	a := t.watch.Next(snap, t.mon.Calls(snap.At))
+	t.mon.Sampled(snap.At, &a)
+	t.Log.Record(snap.At, slog.LevelDebug, "sample", attrs(&a)...)
+	t.judge(snap.At)
+}
+
+// judge asks for the verdict at the given moment and acts on it.
+func (t *turn) judge(at time.Time) {
+	v := t.mon.Judge(at)
+	t.doubted(at, &v)
+	if v.State == monitor.Hung || v.State == monitor.Overdue {
+		if !t.lookAgain(at) {
+			return
+		}
+		v = t.mon.Judge(t.judged)
+	}
+	t.judged = time.Time{}
+	now := t.Now()
+	switch v.State {
+	case monitor.Lingering:
+		t.Log.Record(now, slog.LevelInfo, "lingering", slog.Int("pid", t.child.PID()))
+		t.end(nil)
+	case monitor.Hung:
+		t.Log.Record(now, slog.LevelError, "hang_detected", attrs(v.Reason)...)
+		t.Say("hang detected, ending the agent: " + v.Reason.Summary)
+		t.explain(v.Reason)
+		t.end(&cause{outcome: Hang, subtype: "hang", message: v.Reason.Summary, reason: v.Reason})
+	case monitor.Overdue:
+		t.Log.Record(now, slog.LevelError, "duration_exceeded", attrs(v.Reason)...)
+		t.Say("ending the agent: " + v.Reason.Summary)
+		t.end(&cause{outcome: Overtime, subtype: "duration", message: v.Reason.Summary, reason: v.Reason})
+	}
+}
+
+// doubted tells of a deadline that has passed without a verdict, once for each
+// reason, and of its end.
+func (t *turn) doubted(at time.Time, v *monitor.Verdict) {
+	finding := monitor.Waiting
+	if v.State == monitor.Suspected {
+		finding = v.Reason.Evidence.Finding
+	}
+	switch {
+	case finding == t.doubt:
+	case finding != monitor.Waiting:
+		t.Log.Record(at, slog.LevelWarn, "suspected", attrs(v.Reason)...)
+		t.Say(fmt.Sprintf("past its deadline, but waited for, at most %s: %s",
+			monitor.Span(v.Reason.Deadline.Add(t.Policy.Busy).Sub(at)), v.Reason.Summary))
+	case v.State == monitor.Fine:
+		t.Log.Record(at, slog.LevelInfo, "suspicion_lifted", slog.String("finding", string(t.doubt)))
+	}
+	t.doubt = finding
+}
+
+// mostTold is how many processes of a verdict are shown to a person; the log
+// has them all.
+const mostTold = 8
+
+// explain says what the processes of a hung agent wait for.
+func (t *turn) explain(r *monitor.Reason) {
+	if r.Evidence == nil || r.Evidence.Tree == nil {
+		return
+	}
+	procs := r.Evidence.Tree.Procs
+	for i := range procs {
+		if i == mostTold && len(procs) > mostTold+1 {
+			t.Say(fmt.Sprintf("  and %d more processes", len(procs)-i))
+			return
+		}
+		t.Say("  " + procs[i].Story())
+	}
+}
