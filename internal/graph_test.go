@@ -56,6 +56,10 @@ var outside = map[string][]string{
 		"golang.org/x/sys",            // system calls: it is the package that knows them
 		"github.com/creack/pty",       // the agent's terminal
 		"github.com/shirou/gopsutil/", // processes and their counters
+		// The lines to the kernel that tells of TCP sockets. Its package nl alone,
+		// which costs 65 KB and no start-up; the whole of it, or
+		// mdlayher/netlink, costs 155 KB, and the latter panics over NLDEBUG.
+		"github.com/vishvananda/netlink/nl",
 	},
 	"internal/journal": {"golang.org/x/sys"}, // writev, fdatasync and flock of its file
 	"internal/session": {"golang.org/x/term"},
