@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"cursor-wrap/internal/monitor"
 )
 
 // The acceptance points of the headless run, one test each. Where a moment counts, it is the moment
@@ -59,7 +61,7 @@ func TestAccept04AToolWithinItsDeclaredTimeoutIsNeverEnded(t *testing.T) {
 		scenario: lines("init", "user", "tool start build shell 30000 make all", "sleep 1500ms", "tool done build 0 ok", "say Built.", "result"),
 		args:     args("--idle-timeout=300ms --tool-grace=0 --tool-timeout=100ms --background-timeout=100ms --reconnect-timeout=100ms"),
 	}).wants(0)
-	r.judged("")
+	r.judged("", "")
 }
 
 func TestAccept05NorParallelToolsOfWhichOneEndsFirst(t *testing.T) {
@@ -69,7 +71,7 @@ func TestAccept05NorParallelToolsOfWhichOneEndsFirst(t *testing.T) {
 			"tool done quick", "sleep 1s", "tool done long", "say Done.", "result"),
 		args: args("--idle-timeout=200ms --tool-grace=50ms"),
 	}).wants(0)
-	r.judged("")
+	r.judged("", "")
 }
 
 func TestAccept06EveryRawEventIsInTheLogWithItsTime(t *testing.T) {
@@ -91,7 +93,7 @@ func TestAccept07EveryHangDecisionIsThereWithItsWholeReason(t *testing.T) {
 	}).wants(2)
 	h := r.hang()
 	if len(h.OpenCalls) != 2 || h.Kind != "tool" || h.Phase != "tools" || h.LastEvent != "tool_call/started" || h.SilenceMS < 500 ||
-		h.LimitMS != 600 || h.Deadline == 0 || h.At < h.Deadline || h.ElapsedMS < h.SilenceMS || h.Witness != "stream" {
+		h.LimitMS != 600 || h.Deadline == 0 || h.At < h.Deadline || h.ElapsedMS < h.SilenceMS || h.Witness != "stream and tree" || h.Evidence.Finding != "confirmed" {
 		t.Fatalf("%+v", h)
 	}
 	a, b := h.OpenCalls[0], h.OpenCalls[1]
@@ -151,15 +153,16 @@ func TestAccept09IntAndTermEndTheChildCleanly(t *testing.T) {
 func TestAccept10AllThresholdsAreFlags(t *testing.T) {
 	t.Parallel()
 	flags := args("--startup-timeout=21s --idle-timeout=22s --tool-grace=23s --tool-timeout=24s --background-timeout=25s " +
-		"--reconnect-timeout=26s --exit-grace=27s --max-duration=28m --tick-interval=3s --kill-grace=4s")
+		"--reconnect-timeout=26s --exit-grace=27s --max-duration=28m --tick-interval=3s --kill-grace=4s --confirm=off --confirm-window=16s --busy-grace=11m")
 	r := run1(t, call{scenario: "good.txt", args: flags}).wants(0)
-	var begun struct{ Policy map[string]int64 }
+	var begun struct{ Policy monitor.Policy }
 	r.one("run_start", &begun)
-	want := map[string]int64{
-		"startup_timeout_ms": 21e3, "idle_timeout_ms": 22e3, "tool_grace_ms": 23e3, "tool_timeout_ms": 24e3,
-		"background_timeout_ms": 25e3, "reconnect_timeout_ms": 26e3, "exit_grace_ms": 27e3, "max_duration_ms": 28 * 60e3,
+	want := monitor.Policy{
+		Startup: 21 * time.Second, Idle: 22 * time.Second, ToolGrace: 23 * time.Second, Tool: 24 * time.Second,
+		Background: 25 * time.Second, Reconnect: 26 * time.Second, ExitGrace: 27 * time.Second, Max: 28 * time.Minute,
+		Tick: 3 * time.Second, Window: 16 * time.Second, Busy: 11 * time.Minute,
 	}
-	if fmt.Sprint(begun.Policy) != fmt.Sprint(want) {
+	if begun.Policy != want {
 		t.Errorf("policy %v, want %v", begun.Policy, want)
 	}
 	help := run1(t, call{bare: true, args: []string{"--help"}}).wants(0)
@@ -214,7 +217,7 @@ func TestAccept12AResultAndAProcessThatNeverExitsIsExitZero(t *testing.T) {
 	if len(torn.Ended) != 2 || len(torn.Left) != 0 || torn.Ended[0].Signal != "SIGKILL" || torn.Ended[1].Signal != "SIGKILL" {
 		t.Errorf("%+v", torn)
 	}
-	r.judged("")
+	r.judged("", "")
 }
 
 func TestAccept13ABackgroundShellsSilenceIsNotAnIdleHang(t *testing.T) {
@@ -224,7 +227,7 @@ func TestAccept13ABackgroundShellsSilenceIsNotAnIdleHang(t *testing.T) {
 			"sleep 1500ms", "notify 4711 success Run npm", "say Done.", "result"),
 		args: args("--idle-timeout=300ms"),
 	}).wants(0)
-	r.judged("")
+	r.judged("", "")
 }
 
 func TestAccept14RetriesAloneDoNotKeepARunAlive(t *testing.T) {

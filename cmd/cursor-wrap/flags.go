@@ -25,7 +25,6 @@ type options struct {
 	print        bool
 	outputFormat string
 	policy       monitor.Policy
-	tick         time.Duration
 	killGrace    time.Duration
 
 	logDir    string
@@ -53,7 +52,6 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.BoolVarP(&o.print, "print", "p", false, "run one prompt without a terminal and exit")
 	f.StringVar(&o.outputFormat, "output-format", "stream-json", "what stdout shows: stream-json, the agent's bytes; json, its result line alone")
 	o.registerPolicy(f)
-	duration(f, &o.tick, "tick-interval", 5*time.Second, "the longest that the wrapper sleeps between two looks")
 	duration(f, &o.killGrace, "kill-grace", 5*time.Second, "between SIGTERM and SIGKILL")
 
 	f.StringVar(&o.logDir, "log-dir", "", "folder of the session logs (default ~/.cursor-wrap/logs)")
@@ -88,6 +86,11 @@ func (o *options) registerPolicy(f *pflag.FlagSet) {
 	duration(f, &o.policy.Reconnect, "reconnect-timeout", d.Reconnect, "nothing but reconnection attempts")
 	duration(f, &o.policy.ExitGrace, "exit-grace", d.ExitGrace, "from the result to the exit of the agent")
 	duration(f, &o.policy.Max, "max-duration", d.Max, "the whole run, less the time in which nobody reads our stdout")
+	duration(f, &o.policy.Tick, "tick-interval", d.Tick, "the longest that the wrapper sleeps, and from one look at the silent agent's processes to the next")
+	o.policy.Confirm = d.Confirm
+	f.Var((*confirmation)(&o.policy.Confirm), "confirm", "who decides on a hang: auto, the stream and the agent's processes; off, the stream alone")
+	duration(f, &o.policy.Window, "confirm-window", d.Window, "the end of a silence in which the processes must have done nothing")
+	duration(f, &o.policy.Busy, "busy-grace", d.Busy, "past its deadline, for an agent whose processes work")
 }
 
 // registerAgent adds the agent's own documented flags, which are passed on as
@@ -153,6 +156,26 @@ func (a *agentFlag) Set(v string) error {
 func duration(f *pflag.FlagSet, p *time.Duration, name string, value time.Duration, usage string) {
 	*p = value
 	f.Var((*span)(p), name, usage)
+}
+
+// confirmation is whether the tree is asked.
+type confirmation bool
+
+func (c *confirmation) Type() string { return "string" }
+
+func (c *confirmation) String() string {
+	if *c {
+		return "auto"
+	}
+	return "off"
+}
+
+func (c *confirmation) Set(s string) error {
+	if s != "auto" && s != "off" {
+		return errors.New("want auto or off")
+	}
+	*c = s == "auto"
+	return nil
 }
 
 // span is a duration that may be given in days: 90s, 10m, 7d.
@@ -279,7 +302,7 @@ func (o *options) check() error {
 	if slices.Contains(o.spare, "") {
 		return usagef("name a part of a command line", "--spare: empty, it would spare everybody")
 	}
-	if o.tick == 0 {
+	if o.policy.Tick == 0 {
 		return usagef("use a second or more", "--tick-interval 0: the wrapper has to look from time to time")
 	}
 	return nil

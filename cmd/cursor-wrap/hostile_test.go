@@ -263,5 +263,5 @@ func TestAReaderWhoTakesLongFillsNoLog(t *testing.T) {
 	t.Parallel()
 	r := run1(t, call{scenario: lines("init", "fill 8M", "result"), via: []string{"/bin/sh", "-c", `"$@" | { sleep 4; cat; }`, "sh"}}).wants(0)
 	r.quietLog()
-	r.judged("")
+	r.judged("", "")
 }

@@ -128,8 +128,11 @@ func TestReplayUnderOtherThresholdsSaysWhatWouldHaveHappened(t *testing.T) {
 	if out := string(r.replay()); strings.Contains(out, "hung") || !strings.Contains(out, "success, exit code 0") {
 		t.Errorf("replay says\n%s", out)
 	}
-	if out := string(r.replay("--idle-timeout=300ms")); !strings.Contains(out, "hung, idle") {
+	if out := string(r.replay("--idle-timeout=300ms", "--confirm=off")); !strings.Contains(out, "hung, idle") {
 		t.Errorf("replay under a shorter timeout says\n%s", out)
+	}
+	if out := string(r.replay("--idle-timeout=300ms")); strings.Contains(out, "hung") || !strings.Contains(out, "suspected") {
+		t.Errorf("replay with a tree that nobody has looked at says\n%s", out)
 	}
 	r = run1(t, call{scenario: "idle-hang.txt", args: args("--idle-timeout=300ms")}).wants(2)
 	out := string(r.replay("--idle-timeout=10m"))

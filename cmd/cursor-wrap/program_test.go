@@ -36,7 +36,8 @@ type program struct {
 	dir    string   // of this call alone
 	logs   string
 	stderr bytes.Buffer
-	read   []byte // what the test has read of stdout so far
+	spared []string // the flags that leave somebody alive
+	read   []byte   // what the test has read of stdout so far
 	exited chan struct{}
 }
 
@@ -62,9 +63,10 @@ func start(t *testing.T, c call) *program {
 	if c.stderr != nil {
 		p.cmd.Stderr = c.stderr
 	}
-	// Inherited by every process of the tree, because nobody there knows of it. Twice: the scripted
-	// agent's children use descriptor 3.
-	p.cmd.ExtraFiles = []*os.File{treeEnd, treeEnd}
+	// Inherited by every process of the tree, because nobody there knows of it: from the descriptor
+	// on that the guard has no use of its own for.
+	p.cmd.ExtraFiles = []*os.File{nil, nil, nil, nil, treeEnd}
+	p.spared = slices.DeleteFunc(slices.Clone(c.args), func(a string) bool { return !strings.HasPrefix(a, "--spare") })
 	p.cmd.WaitDelay = patience
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -199,16 +201,19 @@ func (p *program) exit() *ran {
 		p.Errorf("the program itself was killed by %v", status.Signal())
 	}
 	p.nobodyLeft()
+	r.replays()
 	return r
 }
 
-// nobodyLeft is true to what this version promises: the agent's process group is gone. What leads a
-// session of its own is ended here.
+// nobodyLeft: the kernel closes the pipe that every process of the tree has inherited when the last
+// of them is gone.
 func (p *program) nobodyLeft() {
 	p.Helper()
-	p.endStrays()
+	if len(p.spared) > 0 {
+		p.endStrays()
+	}
 	if _, err := io.Copy(io.Discard, p.tree); err != nil {
-		p.Errorf("processes of the agent's group are left: %v", err)
+		p.Errorf("processes of the agent's tree are left: %v", err)
 	}
 }
 

@@ -3,12 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/report"
+	"cursor-wrap/internal/tree"
 )
 
 // ran is a program that has ended.
@@ -158,6 +163,10 @@ type hang struct {
 	Witness    string
 	OpenCalls  []openCall `json:"open_calls"`
 	Background []openCall
+	Evidence   *struct {
+		Finding string
+		Tree    *tree.Activity
+	}
 }
 
 type openCall struct {
@@ -172,6 +181,68 @@ func (r *ran) hang() (h hang) {
 	r.Helper()
 	r.one("hang_detected", &h)
 	return h
+}
+
+// verdicts are the recorded ones.
+func (r *ran) verdicts() (all []hang) {
+	r.Helper()
+	for _, rec := range slices.Concat(r.all("hang_detected"), r.all("duration_exceeded")) {
+		var h hang
+		if err := json.Unmarshal(rec.line, &h); err != nil {
+			r.Error(err)
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// replays checks, for every run of the suite that leaves a log, that the monitor comes to the same
+// verdict when the log is played through it again.
+func (r *ran) replays() {
+	r.Helper()
+	const longest = 8 << 20 // bytes; a flood takes longer to judge again than to play
+	files, _ := filepath.Glob(filepath.Join(r.logs, "*.jsonl"))
+	if len(files) != 1 {
+		return
+	}
+	if st, err := os.Stat(files[0]); err != nil || st.Size() > longest {
+		return
+	}
+	log, err := os.Open(files[0])
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer log.Close()
+	var live, again []*monitor.Reason
+	err = report.Replay(log, func(*monitor.Policy) {}, func(m report.Moment) {
+		switch {
+		case m.Reason != nil && m.What == "verdict":
+			again = append(again, m.Reason)
+		case m.Reason != nil && m.What == "recorded":
+			live = append(live, m.Reason)
+		}
+	})
+	if err != nil {
+		return // no turn in it, or none that was kept
+	}
+	if len(live) != len(again) {
+		r.Errorf("the live run came to %d verdicts, its replay to %d: %s", len(live), len(again), files[0])
+		return
+	}
+	for i := range live {
+		if a, b := verdict(live[i]), verdict(again[i]); a != b {
+			r.Errorf("the live verdict is %s, the replayed one %s", a, b)
+		}
+	}
+}
+
+// verdict is what two verdicts must have in common to be the same.
+func verdict(r *monitor.Reason) string {
+	s := fmt.Sprint(r.Kind, r.Phase, r.Deadline, r.Limit, r.Witness, len(r.OpenCalls), len(r.Background))
+	if r.Evidence != nil {
+		s += fmt.Sprint(r.Evidence.Finding)
+	}
+	return s
 }
 
 // result is a result line on stdout.

@@ -130,9 +130,9 @@ func (h *headless) run(prompt []byte, stdout *os.File) int {
 		out = format.NewResult(stdout)
 	}
 	report := supervise.Run(supervise.Config{
-		Launch: h.launch, Prompt: prompt, Policy: h.policy, Tick: h.tick, KillGrace: h.killGrace,
+		Launch: h.launch, Prompt: prompt, Policy: h.policy, Tick: h.policy.Tick, KillGrace: h.killGrace,
 		SessionID: h.resume, Log: h.log, Out: out, Silent: !h.synthetic, Stderr: h.con, Say: h.con.say,
-		Stop: stopSignals(), Now: h.now,
+		Stop: stopSignals(), Now: h.now, Slept: process.Suspended,
 	})
 	<-pruned
 	h.tell(report)
@@ -176,7 +176,7 @@ func (h *headless) launch(ctx context.Context) (supervise.Child, error) {
 	}
 	h.log.Record(h.now(), slog.LevelInfo, "spawn",
 		slog.Int("pid", a.PID()), slog.Int("guard_pid", a.GuardPID()), slog.String("containment", a.Held), slog.String("path", path), slog.String("resolved", resolved), slog.Any("args", process.Masked(args)))
-	return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr}, nil
+	return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Sample: a.Sampler().Sample}, nil
 }
 
 // tell is what a person or a CI log reads on stderr: nothing after a success.
@@ -214,7 +214,8 @@ func policyGroup(p monitor.Policy) slog.Attr {
 	return slog.Group("policy",
 		ms("startup_timeout_ms", p.Startup), ms("idle_timeout_ms", p.Idle), ms("tool_grace_ms", p.ToolGrace),
 		ms("tool_timeout_ms", p.Tool), ms("background_timeout_ms", p.Background),
-		ms("reconnect_timeout_ms", p.Reconnect), ms("exit_grace_ms", p.ExitGrace), ms("max_duration_ms", p.Max))
+		ms("reconnect_timeout_ms", p.Reconnect), ms("exit_grace_ms", p.ExitGrace), ms("max_duration_ms", p.Max),
+		slog.Bool("confirm", p.Confirm), ms("tick_interval_ms", p.Tick), ms("confirm_window_ms", p.Window), ms("busy_grace_ms", p.Busy))
 }
 
 func (h *headless) recordEnd(r supervise.Report) {

@@ -201,8 +201,7 @@ func TestAStoppedWrapperJudgesNothingByTheTimeItSlept(t *testing.T) {
 	p.signal(syscall.SIGCONT)
 	p.write("go", "")
 	r := p.finish().wants(0)
-	r.judged("")
-	r.replaysTo("")
+	r.judged("", "")
 }
 
 func TestAConsumerThatStopsReadingIsNoHang(t *testing.T) {
@@ -213,6 +212,5 @@ func TestAConsumerThatStopsReadingIsNoHang(t *testing.T) {
 	p.readUntil("\n")
 	p.awaitHeld(600) // it has looked, the idle timeout long past, and told why there is no verdict
 	r := p.finish().wants(0)
-	r.judged("")
-	r.replaysTo("")
+	r.judged("", "")
 }

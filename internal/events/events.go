@@ -135,4 +135,30 @@ func (t *Task) Over() bool {
 // Ended is a result line.
 type Ended struct {
 	IsError bool
+	Tokens  Tokens
+}
+
+// Tokens are what a run took, as its result tells; all 0 where it does not.
+type Tokens struct {
+	Input      int64 `json:"input"`
+	Output     int64 `json:"output"`
+	CacheRead  int64 `json:"cache_read"`
+	CacheWrite int64 `json:"cache_write"`
+}
+
+// Plus is the sum of both.
+func (t Tokens) Plus(o Tokens) Tokens {
+	return Tokens{t.Input + o.Input, t.Output + o.Output, t.CacheRead + o.CacheRead, t.CacheWrite + o.CacheWrite}
+}
+
+// Acts reports whether the call changes something: whoever repeats it may do so
+// twice. What is not known to only look is taken to act.
+func (c *Call) Acts() bool {
+	switch c.Tool {
+	case "read", "grep", "glob", "ls", "await", "semSearch", "webSearch", "webFetch", "fetch", "readLints",
+		"readTodos", "updateTodos", "askQuestion", "createPlan", "switchMode", "getMcpTools",
+		"listMcpResources", "readMcpResource":
+		return false
+	}
+	return true
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -29,11 +30,23 @@ func Parse(line []byte) Event {
 		e.Prompt = prompt(s.value[fieldMessage])
 	case Result:
 		e.SessionID = text(s.value[fieldSessionID])
-		e.Ended = &Ended{IsError: failed(s.value[fieldIsError], e.Subtype)}
+		e.Ended = &Ended{IsError: failed(s.value[fieldIsError], e.Subtype), Tokens: tokens(member(line, "usage"))}
 	case TaskNotification:
 		e.Task = &Task{ID: scalar(s.value[fieldTaskID]), Status: text(s.value[fieldStatus])}
 	}
 	return e
+}
+
+// tokens reads the usage of a result line.
+func tokens(usage []byte) Tokens {
+	count := func(key string) int64 {
+		n, err := strconv.ParseInt(scalar(member(usage, key)), 10, 64)
+		if err != nil {
+			return 0
+		}
+		return max(n, 0)
+	}
+	return Tokens{count("inputTokens"), count("outputTokens"), count("cacheReadTokens"), count("cacheWriteTokens")}
 }
 
 // ParseHead turns the first bytes of a line that is longer than MaxLine into an

@@ -35,6 +35,23 @@ type Failure struct {
 	SessionID string        // empty where none was seen
 	Duration  time.Duration // of the run
 	Wrapper   any           // what the wrapper knows, as JSON
+
+	// Note is set where the stream goes on: another turn, or another attempt at
+	// this one, follows. It is the subtype of the wrapper's own line that then
+	// stands in the place of a result: hang_detected or restart.
+	Note   string
+	Reason any // of a note, as JSON
+}
+
+// note is the line that says why the stream goes on without a result.
+func (f *Failure) note() []byte {
+	return line(struct {
+		Type      string `json:"type"`
+		Subtype   string `json:"subtype"`
+		Message   string `json:"message"`
+		SessionID string `json:"session_id"`
+		Reason    any    `json:"reason,omitempty"`
+	}{"wrapper", f.Note, f.Message, f.SessionID, f.Reason})
 }
 
 // lines are the two lines that tell a failure in the agent's own terms.
@@ -100,16 +117,21 @@ func (s *Stream) Line([]byte, *events.Event) {}
 // Part does nothing: the bytes are out already.
 func (s *Stream) Part([]byte, *events.Event, bool) {}
 
-// Finish writes the two lines of a failure, on lines of their own even where
-// the agent's last line was cut short.
+// Finish writes the two lines of a failure, or its note, on lines of their own
+// even where the agent's last line was cut short.
 func (s *Stream) Finish(f *Failure) error {
 	if f == nil {
 		return nil
 	}
-	system, result := f.lines()
-	out := append(system, result...)
+	var out []byte
 	if s.midLine {
-		out = append([]byte{'\n'}, out...)
+		out = append(out, '\n')
+	}
+	if f.Note != "" {
+		out = append(out, f.note()...)
+	} else {
+		system, result := f.lines()
+		out = append(append(out, system...), result...)
 	}
 	_, err := s.w.Write(out)
 	return err
@@ -149,10 +171,13 @@ func (r *Result) Part(piece []byte, ev *events.Event, last bool) {
 	r.inPart = ev.Ended != nil && !last
 }
 
-// Finish writes the result, or the failure where there was none.
+// Finish writes the result, or the failure where there was none and none will
+// come.
 func (r *Result) Finish(f *Failure) error {
 	out := r.line
 	switch {
+	case f != nil && f.Note != "":
+		return nil
 	case f != nil:
 		_, out = f.lines()
 	case len(out) == 0:

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"cursor-wrap/internal/events"
 	"cursor-wrap/internal/tree"
 )
 
@@ -114,4 +115,11 @@ func (r *Reason) fates() string {
 		}
 	}
 	return ""
+}
+
+// Acting reports whether a tool call that changes something was open, or goes
+// on in the background.
+func (r *Reason) Acting() bool {
+	acts := func(c Call) bool { return (&events.Call{Tool: c.Tool}).Acts() }
+	return slices.ContainsFunc(r.OpenCalls, acts) || slices.ContainsFunc(r.Background, acts)
 }

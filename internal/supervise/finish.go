@@ -23,6 +23,9 @@ func (t *turn) finish() Report {
 	r := &t.report
 	c := t.verdict()
 	r.Took = t.Now().Sub(t.began)
+	if t.result == nil {
+		t.silence(t.Now())
+	}
 	r.Outcome, r.Message, r.Reason = c.outcome, c.message, c.reason
 	r.Result = t.result != nil
 	r.ExitCode = ExitCode(c.outcome, c.signal)
@@ -35,7 +38,13 @@ func (t *turn) finish() Report {
 	if t.leftover || t.outErr != nil {
 		return *r
 	}
-	if err := t.Out.Finish(t.failure(c)); err != nil {
+	f := t.failure(c)
+	if f != nil && t.GoesOn != nil {
+		if note, message := t.GoesOn(r); note != "" {
+			f.Note, f.Message, f.Reason = note, message, c.reason
+		}
+	}
+	if err := t.Out.Finish(f); err != nil {
 		t.outErr = err
 		c = t.verdict()
 		r.Outcome, r.Message, r.ExitCode = c.outcome, c.message, ExitCode(c.outcome, c.signal)

@@ -30,6 +30,7 @@ func (t *turn) batch(b *batch, ok bool) {
 		}
 		t.hold(b.at, b.until, by)
 	}
+	t.silence(b.at)
 	t.seen = b.at
 	if b.err != nil {
 		t.stdoutFailed(b.err)
@@ -47,11 +48,23 @@ func (t *turn) batch(b *batch, ok bool) {
 	}
 }
 
+// silence notes the longest time without a byte in which we listened.
+func (t *turn) silence(now time.Time) {
+	since := t.seen
+	if since.Before(t.held) {
+		since = t.held
+	}
+	t.report.Silence = max(t.report.Silence, now.Sub(since))
+}
+
 func (t *turn) observe(at time.Time, ev *events.Event) {
 	note := t.mon.Observe(at, ev)
 	switch ev.Kind {
 	case events.ToolStarted:
 		t.report.Counts.Calls++
+		if ev.Call.Acts() {
+			t.report.Counts.Acted++
+		}
 	case events.Init, events.User:
 		t.identify(ev.SessionID)
 		t.checkEcho(ev)
@@ -112,6 +125,7 @@ func (t *turn) onResult(at time.Time, ev *events.Event) {
 		return
 	}
 	e := *ev.Ended
+	t.report.Tokens = e.Tokens
 	t.result = &e
 }
 

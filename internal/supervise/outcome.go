@@ -4,6 +4,7 @@ import (
 	"syscall"
 	"time"
 
+	"cursor-wrap/internal/events"
 	"cursor-wrap/internal/process"
 )
 
@@ -54,6 +55,8 @@ type Report struct {
 	Started   bool
 	Teardown  process.Teardown
 	Counts    Counts
+	Silence   time.Duration // the longest, while we listened
+	Tokens    events.Tokens // as the result tells
 }
 
 // Counts are what a turn saw.
@@ -62,7 +65,13 @@ type Counts struct {
 	Bytes     int64 `json:"bytes"`
 	Calls     int64 `json:"calls"`
 	Unmatched int64 `json:"unmatched_completions"`
+	Acted     int64 `json:"acting_calls"` // of the calls, those of tools that change something
 	Stderr    int64 `json:"stderr_bytes"`
+}
+
+// Plus is the sum of both.
+func (c Counts) Plus(o Counts) Counts {
+	return Counts{c.Lines + o.Lines, c.Bytes + o.Bytes, c.Calls + o.Calls, c.Unmatched + o.Unmatched, c.Acted + o.Acted, c.Stderr + o.Stderr}
 }
 
 // cause is why a turn is being ended.

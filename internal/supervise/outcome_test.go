@@ -178,7 +178,7 @@ func TestReport(t *testing.T) {
 		r.after(3 * time.Second)
 		r.leave(0)
 	}, func(r *rig) {
-		want := Counts{Lines: 7, Bytes: int64(len(r.log.raw)), Calls: 1, Unmatched: 1, Stderr: 8}
+		want := Counts{Lines: 7, Bytes: int64(len(r.log.raw)), Calls: 1, Unmatched: 1, Acted: 1, Stderr: 8}
 		if r.report.Counts != want {
 			t.Errorf("counts %+v, want %+v", r.report.Counts, want)
 		}

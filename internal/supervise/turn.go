@@ -82,6 +82,11 @@ type Config struct {
 	Stop   <-chan syscall.Signal
 	Now    func() time.Time // a clock that never runs backwards, in milliseconds
 
+	// GoesOn is asked when a turn has failed without a result, and says whether
+	// the stream goes on after it: the subtype of the wrapper's own line that
+	// then stands there, and its message. Empty is no. May be nil.
+	GoesOn func(*Report) (note, message string)
+
 	// Slept is how long the machine has been suspended so far; nil where
 	// nobody can tell. Now stands still meanwhile.
 	Slept func() time.Duration
