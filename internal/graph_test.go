@@ -25,6 +25,7 @@ var layers = []string{
 	"internal/events",
 	"internal/tree",
 	"internal/monitor",
+	"internal/display",
 	"internal/format",
 	"internal/journal",
 	"internal/process",
@@ -47,6 +48,8 @@ var pure = map[string][]string{
 	"internal/events":  {"bytes", "encoding/binary", "encoding/json", "math/bits", "strconv", "strings", "time", "unicode", "unicode/utf16", "unicode/utf8"},
 	"internal/tree":    {"cmp", "encoding/json", "fmt", "maps", "slices", "strconv", "strings", "time"},
 	"internal/monitor": {"cmp", "encoding/json", "fmt", "maps", "slices", "strings", "time"},
+
+	"internal/display": {"fmt", "strings", "unicode", "unicode/utf8"},
 }
 
 // outside are the modules of others that a package may import, each with its
@@ -61,7 +64,8 @@ var outside = map[string][]string{
 		// mdlayher/netlink, costs 155 KB, and the latter panics over NLDEBUG.
 		"github.com/vishvananda/netlink/nl",
 	},
-	"internal/journal": {"golang.org/x/sys"}, // writev, fdatasync and flock of its file
+	"internal/journal": {"golang.org/x/sys"},       // writev, fdatasync and flock of its file
+	"internal/display": {"github.com/rivo/uniseg"}, // where a character that a reader sees ends, and how wide it is
 	"internal/session": {"golang.org/x/term"},
 	"cmd/cursor-wrap":  {"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys"},
 }
