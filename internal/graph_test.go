@@ -26,6 +26,7 @@ var layers = []string{
 	"internal/tree",
 	"internal/monitor",
 	"internal/display",
+	"internal/markdown",
 	"internal/format",
 	"internal/journal",
 	"internal/process",
@@ -49,7 +50,8 @@ var pure = map[string][]string{
 	"internal/tree":    {"cmp", "encoding/json", "fmt", "maps", "slices", "strconv", "strings", "time"},
 	"internal/monitor": {"cmp", "encoding/json", "fmt", "maps", "slices", "strings", "time"},
 
-	"internal/display": {"fmt", "strings", "unicode", "unicode/utf8"},
+	"internal/display":  {"fmt", "strings", "unicode", "unicode/utf8"},
+	"internal/markdown": {"bytes", "strconv", "strings"},
 }
 
 // outside are the modules of others that a package may import, each with its
@@ -66,6 +68,12 @@ var outside = map[string][]string{
 	},
 	"internal/journal": {"golang.org/x/sys"},       // writev, fdatasync and flock of its file
 	"internal/display": {"github.com/rivo/uniseg"}, // where a character that a reader sees ends, and how wide it is
+	"internal/markdown": {
+		"github.com/yuin/goldmark/ast",    // the parser below glamour, without its
+		"github.com/yuin/goldmark/parser", // renderers and extensions: what they
+		"github.com/yuin/goldmark/text",   // set up at the start is half a
+		"github.com/yuin/goldmark/util",   // millisecond more
+	},
 	"internal/session": {"golang.org/x/term"},
 	"cmd/cursor-wrap":  {"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys"},
 }
