@@ -24,6 +24,7 @@ const envPrefix = "CURSOR_WRAP_"
 type options struct {
 	print        bool
 	outputFormat string
+	plain        bool
 	policy       monitor.Policy
 	killGrace    time.Duration
 
@@ -50,7 +51,8 @@ type options struct {
 func (o *options) register(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.BoolVarP(&o.print, "print", "p", false, "run one prompt without a terminal and exit")
-	f.StringVar(&o.outputFormat, "output-format", "stream-json", "what stdout shows: stream-json, the agent's bytes; json, its result line alone")
+	f.StringVar(&o.outputFormat, "output-format", "stream-json", "what stdout shows: stream-json, the agent's bytes; json, its result line alone; text, what a person wants to read")
+	f.BoolVar(&o.plain, "plain", false, "text without colours, and Markdown as it was written")
 	o.registerPolicy(f)
 	duration(f, &o.killGrace, "kill-grace", 5*time.Second, "between SIGTERM and SIGKILL")
 
@@ -275,11 +277,9 @@ func fromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 // check refuses what no run can be made of.
 func (o *options) check() error {
 	switch o.outputFormat {
-	case "stream-json", "json":
-	case "text":
-		return usagef("use stream-json or json", "--output-format text: this version has no text output")
+	case "stream-json", "json", "text":
 	default:
-		return usagef("use stream-json or json", "--output-format %q: not known", o.outputFormat)
+		return usagef("use stream-json, json or text", "--output-format %q: not known", o.outputFormat)
 	}
 	if !slices.Contains([]journal.Sync{journal.Always, journal.Written, journal.None}, journal.Sync(o.logSync)) {
 		return usagef("use always, written or none", "--log-sync %q: not known", o.logSync)

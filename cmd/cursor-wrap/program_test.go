@@ -25,6 +25,7 @@ type call struct {
 	via      []string  // what starts the program, with its arguments
 	reader   io.Reader // stdin, where it is not just a prompt
 	stderr   *os.File  // where it is not just kept
+	stdout   *os.File  // a terminal, which the test reads itself
 }
 
 // program is a started program, and all that came of it.
@@ -62,6 +63,9 @@ func start(t *testing.T, c call) *program {
 	p.cmd.Stdout, p.cmd.Stderr = outEnd, &p.stderr
 	if c.stderr != nil {
 		p.cmd.Stderr = c.stderr
+	}
+	if c.stdout != nil {
+		p.cmd.Stdout = c.stdout
 	}
 	// Inherited by every process of the tree, because nobody there knows of it: from the descriptor
 	// on that the guard has no use of its own for.

@@ -126,8 +126,11 @@ func (h *headless) run(prompt []byte, stdout *os.File) int {
 	}()
 	h.recordStart(len(prompt))
 	var out format.Output = format.NewStream(stdout)
-	if h.outputFormat == "json" {
+	switch h.outputFormat {
+	case "json":
 		out = format.NewResult(stdout)
+	case "text":
+		out = format.NewText(stdout, h.textOptions(stdout, h.now))
 	}
 	report := supervise.Run(supervise.Config{
 		Launch: h.launch, Prompt: prompt, Policy: h.policy, Tick: h.policy.Tick, KillGrace: h.killGrace,

@@ -79,8 +79,7 @@ func TestWrongCallsExit64WithAHintAndStartNothing(t *testing.T) {
 		{"empty prompt", []string{"-p", ""}, []string{"prompt is empty"}},
 		{"blank prompt", []string{"-p", " \n\t"}, []string{"prompt is empty"}},
 		{"two prompts", []string{"-p", "fix", "it"}, []string{`"fix" and "it"`, "quote it"}},
-		{"text", []string{"-p", "--output-format", "text", "x"}, []string{"text", "stream-json"}},
-		{"unknown format", []string{"-p", "--output-format=yaml", "x"}, []string{"yaml", "stream-json"}},
+		{"unknown format", []string{"-p", "--output-format=yaml", "x"}, []string{"yaml", "stream-json", "text"}},
 		{"without -p", []string{"x"}, []string{"-p"}},
 		{"without anything", nil, []string{"-p"}},
 		{"run without -p", []string{"run", "x"}, []string{"-p"}},
@@ -191,7 +190,7 @@ func TestHelpShowsEveryFlagAndExamples(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}, {"run", "--help"}, {"-p", "--help"}} {
 		r := run1(t, call{bare: true, args: args, prompt: "-"}).wants(0)
-		for _, want := range []string{"--print", "--output-format", "--log-dir", "--log-level", "--log-sync", "--log-retention",
+		for _, want := range []string{"--print", "--output-format", "--plain", "--log-dir", "--log-level", "--log-sync", "--log-retention",
 			"--flagged-retention", "--synthetic-result", "--agent-bin", "--model", "--workspace", "--force", "--resume",
 			"Examples:", "cursor-wrap -p "} {
 			if !strings.Contains(string(r.stdout), want) {
