@@ -3,6 +3,7 @@ module cursor-wrap
 go 1.26.0
 
 require (
+	github.com/creack/pty v1.1.24
 	github.com/rivo/uniseg v0.4.7
 	github.com/shirou/gopsutil/v3 v3.24.5
 	github.com/spf13/cobra v1.10.2

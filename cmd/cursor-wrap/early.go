@@ -20,7 +20,7 @@ type early struct {
 func prepareEarly(args []string) *early {
 	e := &early{id: newRunID()}
 	if likelyRun(args) {
-		e.guard, _ = process.Prepare(environ(e.id), process.Auto) // if it fails, the run's own attempt tells why
+		e.guard, _ = process.Prepare(process.Spec{Env: environ(e.id)}) // if it fails, the run's own attempt tells why
 	}
 	return e
 }
@@ -30,10 +30,10 @@ func likelyRun(args []string) bool {
 		args = args[:i]
 	}
 	other := func(a string) bool {
-		return a == "-h" || a == "--help" || strings.HasPrefix(a, "--containment")
+		return a == "-h" || a == "--help" || strings.HasPrefix(a, "--containment") || strings.HasPrefix(a, "--stderr")
 	}
 	return (slices.Contains(args, "-p") || slices.Contains(args, "--print")) &&
-		!slices.ContainsFunc(args, other) && os.Getenv(envPrefix+"CONTAINMENT") == ""
+		!slices.ContainsFunc(args, other) && os.Getenv(envPrefix+"CONTAINMENT") == "" && os.Getenv(envPrefix+"STDERR") == ""
 }
 
 // start starts the agent below the guard that is there, or below a new one.

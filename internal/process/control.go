@@ -25,10 +25,11 @@ type order struct {
 
 // starting is what is to be started. The environment is the guard's own.
 type starting struct {
-	Argv   []string // with the path first
-	Leaf   string   // its path; empty without one
-	Spare  []string
-	Limits Limits
+	Argv     []string // with the path first
+	Leaf     string   // its path; empty without one
+	Spare    []string
+	Limits   Limits
+	Terminal bool // its stderr is to be its controlling terminal
 }
 
 // news is what the guard tells the front.
@@ -66,12 +67,17 @@ func (o *order) encode() []byte {
 // may hold anything but NUL.
 func (s *starting) encode() []byte {
 	text := strings.Join(slices.Concat([]string{s.Leaf}, s.Spare, s.Argv), "\x00")
-	return fmt.Appendf(nil, "start %d %d %d %d\n%s", s.Limits.Procs, s.Limits.Memory, len(s.Spare), len(text), text)
+	terminal := 0
+	if s.Terminal {
+		terminal = 1
+	}
+	return fmt.Appendf(nil, "start %d %d %d %d %d\n%s", terminal, s.Limits.Procs, s.Limits.Memory, len(s.Spare), len(text), text)
 }
 
 func (s *starting) decode(line []byte, rest io.Reader) error {
-	var spared, size int
-	if _, err := fmt.Sscanf(string(line), "start %d %d %d %d\n", &s.Limits.Procs, &s.Limits.Memory, &spared, &size); err != nil {
+	var terminal, spared, size int
+	_, err := fmt.Sscanf(string(line), "start %d %d %d %d %d\n", &terminal, &s.Limits.Procs, &s.Limits.Memory, &spared, &size)
+	if err != nil || terminal>>1 != 0 || spared < 0 || size < 0 {
 		return errMessage
 	}
 	text := make([]byte, size)
@@ -82,6 +88,7 @@ func (s *starting) decode(line []byte, rest io.Reader) error {
 	if len(parts) < 2+spared {
 		return errMessage
 	}
+	s.Terminal = terminal == 1
 	s.Leaf, s.Spare, s.Argv = parts[0], parts[1:1+spared], parts[1+spared:]
 	return nil
 }

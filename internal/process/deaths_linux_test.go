@@ -15,9 +15,9 @@ import (
 var hostile = []string{"parent", "deaf", "setsid:deaf", "daemon:deaf", "stopped:halt"}
 
 func TestFrontKilled(t *testing.T) {
-	for _, c := range containments(t) {
-		t.Run(string(c), func(t *testing.T) {
-			f := stage{containment: c}.open(t, hostile...)
+	for _, way := range ways(t) {
+		t.Run(way.String(), func(t *testing.T) {
+			f := way.open(t, hostile...)
 			f.tree.ready(5)
 			f.vanishes(f.kill().Add(prompt))
 		})
@@ -25,11 +25,12 @@ func TestFrontKilled(t *testing.T) {
 }
 
 // The tree has been asked to leave and has an hour for it; then the front is
-// killed.
+// killed. Who is asked is in a session of its own: a terminal hangs up the
+// agent's group when the agent leaves.
 func TestFrontKilledInItsTeardown(t *testing.T) {
-	for _, c := range containments(t) {
-		t.Run(string(c), func(t *testing.T) {
-			f := stage{containment: c}.open(t, "parent", "asked", "daemon:deaf", "stopped:halt")
+	for _, way := range ways(t) {
+		t.Run(way.String(), func(t *testing.T) {
+			f := way.open(t, "parent", "setsid:asked", "daemon:deaf", "stopped:halt")
 			f.tree.ready(4)
 			f.tell("end 1h")
 			for !strings.HasPrefix(f.tree.hear(), "term ") {
@@ -51,9 +52,9 @@ func TestFrontsGroupKilled(t *testing.T) {
 }
 
 func TestGuardKilled(t *testing.T) {
-	for _, c := range containments(t) {
-		t.Run(string(c), func(t *testing.T) {
-			f := stage{containment: c}.open(t, hostile...)
+	for _, way := range ways(t) {
+		t.Run(way.String(), func(t *testing.T) {
+			f := way.open(t, hostile...)
 			pids := f.tree.ready(5)
 			if err := unix.Kill(f.guard, unix.SIGKILL); err != nil {
 				t.Fatal(err)
@@ -107,10 +108,10 @@ func TestGuardDiesOfAnotherSignal(t *testing.T) {
 
 // Whoever survives an agent that was killed has a moment, whatever the grace.
 func TestAgentKilled(t *testing.T) {
-	for _, c := range containments(t) {
-		t.Run(string(c), func(t *testing.T) {
+	for _, way := range ways(t) {
+		t.Run(way.String(), func(t *testing.T) {
 			s := spec(t, hostile...)
-			s.Containment = c
+			s.Containment, s.Stderr = way.containment, way.stderr
 			a := launchSpec(t, s)
 			a.ready(5)
 			if err := unix.Kill(a.PID(), unix.SIGKILL); err != nil {
@@ -166,7 +167,14 @@ func TestExitedIsClosedAfterTheGuardsDeath(t *testing.T) {
 
 // Both are killed in the same instant: only a pid namespace holds.
 func TestBothKilled(t *testing.T) {
-	f := stage{containment: PIDNS}.open(t, hostile...)
+	for _, stderr := range []Mode{StderrPipe, StderrPTY} {
+		t.Run(string(stderr), func(t *testing.T) { bothKilled(t, stderr) })
+	}
+}
+
+func bothKilled(t *testing.T, stderr Mode) {
+	t.Helper()
+	f := stage{containment: PIDNS, stderr: stderr}.open(t, hostile...)
 	f.tree.ready(5)
 	for _, pid := range []int{f.cmd.Process.Pid, f.guard} { // stopped, neither sees the other's end
 		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {

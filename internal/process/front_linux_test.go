@@ -31,6 +31,7 @@ type front struct {
 // stage is how a front is started.
 type stage struct {
 	containment Containment
+	stderr      Mode
 	via         []string // what execs it, with its arguments
 	attr        *syscall.SysProcAttr
 	env         []string
@@ -51,7 +52,7 @@ func (st stage) open(t *testing.T, words ...string) *front {
 	argv := append(append(st.via, s.Path), s.Args...)
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Dir = "/"
-	c.Env = append(append(s.Env, "CONTAINMENT="+string(st.containment)), st.env...)
+	c.Env = append(append(s.Env, "CONTAINMENT="+string(st.containment), "STDERR="+string(st.stderr)), st.env...)
 	c.SysProcAttr = st.attr
 	t.Cleanup(func() { // behind the front's own end
 		// Whoever is left gives up by itself, but not today.
@@ -171,6 +172,18 @@ func containments(t *testing.T) []Containment {
 	}
 	return []Containment{Tree, Cgroup}
 }
+
+// ways are the containments that hold here, each with a pipe and with a
+// terminal for the agent's stderr.
+func ways(t *testing.T) (all []stage) {
+	t.Helper()
+	for _, c := range containments(t) {
+		all = append(all, stage{containment: c, stderr: StderrPipe}, stage{containment: c, stderr: StderrPTY})
+	}
+	return all
+}
+
+func (st stage) String() string { return string(st.containment) + " " + string(st.stderr) }
 
 // noLeaf says why no leaf can be made here.
 func noLeaf() string {

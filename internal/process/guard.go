@@ -122,10 +122,15 @@ func (g *guard) start(s *starting) error {
 	g.limits = s.Limits
 	g.warden = warden{leaf: openLeaf(s.Leaf), spare: s.Spare, onReap: g.reaped}
 	argv := s.Argv
+	born := func() *syscall.SysProcAttr {
+		sys := agentAttr(g.leaf)
+		sys.Setctty, sys.Ctty = s.Terminal, 2 // as the agent numbers it; no session but its own gets it
+		return sys
+	}
 	attr := &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Files: []uintptr{guardStdin, guardStdout, guardStderr},
-		Sys:   agentAttr(g.leaf),
+		Sys:   born(),
 	}
 	pid, err := syscall.ForkExec(argv[0], argv, attr)
 	why := ""
@@ -138,14 +143,14 @@ func (g *guard) start(s *starting) error {
 		// the same. If it was the agent's own error, it comes again.
 		why = err.Error()
 		g.leaf = nil
-		attr.Sys = agentAttr(nil)
+		attr.Sys = born()
 		pid, err = syscall.ForkExec(argv[0], argv, attr)
 	}
 	if err != nil {
 		return err
 	}
 	for _, fd := range []int{guardStdin, guardStdout, guardStderr} {
-		_ = syscall.Close(fd) // or the agent's end of its pipes would not be the last
+		_ = syscall.Close(fd) // or the agent's end of its pipes, and of its terminal, would not be the last
 	}
 	g.agent = identify(pid)
 	g.world = realWorld(g.agent)

@@ -286,7 +286,9 @@ func perform(t *testing.T, c *exec.Cmd) *player {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Stderr = os.Stderr
+	if c.Stderr == nil {
+		c.Stderr = os.Stderr
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

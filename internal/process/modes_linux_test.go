@@ -18,19 +18,23 @@ func TestContainments(t *testing.T) {
 		containment Containment
 		held        string // how what holds it begins
 		leaf        bool
+		stderr      Mode
 	}{
-		{Tree, "tree: two subreapers", false},
-		{Cgroup, "cgroup ", true},
-		{Auto, "cgroup ", true},
-		{"", "cgroup ", true},
-		{PIDNS, "pid namespace", false},
+		{Tree, "tree: two subreapers", false, StderrPipe},
+		{Cgroup, "cgroup ", true, StderrPipe},
+		{Auto, "cgroup ", true, StderrDiscard},
+		{"", "cgroup ", true, ""},
+		{PIDNS, "pid namespace", false, StderrPipe},
+		{Tree, "tree: two subreapers", false, StderrPTY},
+		{Cgroup, "cgroup ", true, StderrPTY},
+		{PIDNS, "pid namespace", false, StderrPTY},
 	} {
-		t.Run("containment "+string(row.containment), func(t *testing.T) {
+		t.Run("containment "+string(row.containment)+" "+string(row.stderr), func(t *testing.T) {
 			if why := noLeaf(); row.leaf && why != "" {
 				t.Skip("no leaf can be made here: ", why)
 			}
 			s := spec(t, "parent", "setsid:wait", "daemon:deaf", "setsid:reaper,deaf", "stopped:halt")
-			s.Containment = row.containment
+			s.Containment, s.Stderr = row.containment, row.stderr
 			a, err := Start(s)
 			if err != nil && row.containment == PIDNS {
 				t.Skip("no pid namespace can be made here: ", err)

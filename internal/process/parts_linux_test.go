@@ -229,6 +229,7 @@ func playFront(args []string) {
 		s.Path = path
 	}
 	s.Containment = Containment(os.Getenv("CONTAINMENT"))
+	s.Stderr = Mode(os.Getenv("STDERR"))
 	if strings.HasPrefix(words[0], "/") {
 		s.Path, s.Args = words[0], words[1:]
 	}
@@ -253,6 +254,8 @@ func playFront(args []string) {
 			return
 		case "copy": // what the agent says
 			_, _ = io.Copy(os.Stdout, a.Stdout)
+		case "terminals": // who has one
+			fmt.Println(terminalOf(os.Getpid()), terminalOf(a.GuardPID()), terminalOf(a.PID()))
 		}
 	}
 	forever()

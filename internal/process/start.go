@@ -41,6 +41,8 @@ type Spec struct {
 	ID          string   // of the run; names its cgroup
 	Containment Containment
 	Limits      Limits
+	Stderr      Mode
+	Size        Size        // of the terminal, if it has one
 	Spare       []string    // parts of the command lines of processes that are left alone
 	Adopted     func(Ended) // told of every orphan that has ended; may be nil
 }
@@ -50,50 +52,52 @@ type Spec struct {
 type Agent struct {
 	Stdin  *os.File
 	Stdout *Pipe
-	Stderr *Pipe
+	Stderr *Pipe // at its end at once where what the agent says there does not come to us
 
 	// Held says how the tree is held together, and why not better.
 	Held string
 
-	leader Proc
-	guard  int
-	line   *line
-	leaf   *leaf
-	spec   Spec
-	ignore map[procID]bool
-	exit   Exit          // set before exited is closed
-	exited chan struct{} // the agent's process has ended
-	torn   chan Teardown // what came of the end, once
-	limit  chan Exceeded // a limit that was reached, at most once
-	gone   chan struct{} // the guard has ended, and what it left is ended too
+	terminal *Terminal // nil without one
+	leader   Proc
+	guard    int
+	line     *line
+	leaf     *leaf
+	spec     Spec
+	ignore   map[procID]bool
+	exit     Exit          // set before exited is closed
+	exited   chan struct{} // the agent's process has ended
+	torn     chan Teardown // what came of the end, once
+	limit    chan Exceeded // a limit that was reached, at most once
+	gone     chan struct{} // the guard has ended, and what it left is ended too
 }
 
 // Prepared is a guard that is there and waits to be told what to start. It
 // takes as long to come to itself as we do, so whoever knows early that there
 // will be a run saves half of that.
 type Prepared struct {
-	files     *files
-	guard     int
-	line      *line
-	namespace bool
-	ignore    map[procID]bool
+	files  *files
+	guard  int
+	line   *line
+	stderr Mode
+	ignore map[procID]bool
 }
 
-// Prepare starts a guard with the agent's whole environment. Start or Discard
-// must follow.
-func Prepare(env []string, c Containment) (*Prepared, error) {
+// Prepare starts a guard with what must be known before it is born: the
+// agent's whole environment, the containment, the kind of stderr and the size.
+// Start or Discard must follow.
+func Prepare(s Spec) (*Prepared, error) {
 	_ = becomeReaper() // the guard's death must not lose us the tree; where it cannot be, nothing is lost beside that
-	p := &Prepared{namespace: c == PIDNS, ignore: map[procID]bool{}}
+	p := &Prepared{stderr: s.Stderr, ignore: map[procID]bool{}}
 	if pids, err := children(); err == nil {
 		for _, pid := range pids { // of the program that we were before exec
 			p.ignore[identify(pid).id()] = true
 		}
 	}
 	var err error
-	if p.files, err = openFiles(); err != nil {
+	if p.files, err = openFiles(s.Stderr, s.Size); err != nil {
 		return nil, err
 	}
-	if p.guard, err = p.files.fork(env, c); err != nil {
+	if p.guard, err = p.files.fork(s.Env, s.Containment); err != nil {
 		p.files.closeOurs()
 		p.files.closeTheirs()
 		return nil, err
@@ -109,10 +113,10 @@ func (p *Prepared) Discard() {
 	_, _ = syscall.Wait4(p.guard, nil, 0, nil) // it ends because its line is closed
 }
 
-// Start starts a guard and, below it, the agent with pipes on all three
-// standard files. The error names the path and wraps the cause.
+// Start starts a guard and, below it, the agent with pipes as its stdin and
+// stdout. The error names the path and wraps the cause.
 func Start(s Spec) (*Agent, error) {
-	p, err := Prepare(s.Env, s.Containment)
+	p, err := Prepare(s)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", s.Path, err)
 	}
@@ -120,7 +124,7 @@ func Start(s Spec) (*Agent, error) {
 }
 
 // Start starts the agent below the prepared guard, which is gone if it fails.
-// The environment was given to Prepare; s.Env is not looked at.
+// What was given to Prepare stands, whatever s says of it.
 func (p *Prepared) Start(s Spec) (*Agent, error) {
 	a := &Agent{
 		spec: s, guard: p.guard, line: p.line, ignore: p.ignore,
@@ -128,7 +132,7 @@ func (p *Prepared) Start(s Spec) (*Agent, error) {
 	}
 	err := a.contain()
 	if err == nil {
-		a.line.send(a.order())
+		a.line.send(a.order(p.stderr))
 		err = a.await()
 	}
 	if err != nil {
@@ -139,14 +143,17 @@ func (p *Prepared) Start(s Spec) (*Agent, error) {
 		return nil, fmt.Errorf("start %s: %w", s.Path, err)
 	}
 	a.Stdin, a.Stdout, a.Stderr = p.files.ours[0], &Pipe{p.files.ours[1]}, &Pipe{p.files.ours[2]}
+	if p.stderr == StderrPTY {
+		a.terminal = &Terminal{p.files.ours[2]}
+	}
 	go a.listen()
 	return a, nil
 }
 
 // order tells the guard what to start.
-func (a *Agent) order() *order {
+func (a *Agent) order(stderr Mode) *order {
 	o := &order{Op: "start", Start: starting{
-		Argv: append([]string{a.spec.Path}, a.spec.Args...), Spare: a.spec.Spare, Limits: a.spec.Limits,
+		Argv: append([]string{a.spec.Path}, a.spec.Args...), Spare: a.spec.Spare, Limits: a.spec.Limits, Terminal: stderr == StderrPTY,
 	}}
 	if a.leaf != nil {
 		o.Start.Leaf = a.leaf.path
@@ -222,25 +229,25 @@ func (a *Agent) dropLeaf() {
 	}
 }
 
-// files are the pipes and the control line: our ends and the guard's.
+// files are the agent's standard files and the control line: our ends and the
+// guard's.
 type files struct {
 	ours, theirs   [3]*os.File
 	control, other *os.File
 	null           *os.File
 }
 
-func openFiles() (*files, error) {
+func openFiles(stderr Mode, size Size) (*files, error) {
 	f := &files{}
 	err := func() (err error) {
-		for i := range f.ours {
-			r, w, err := os.Pipe()
-			if err != nil {
-				return err
-			}
-			f.ours[i], f.theirs[i] = r, w
-			if i == 0 {
-				f.ours[i], f.theirs[i] = w, r
-			}
+		if f.theirs[0], f.ours[0], err = os.Pipe(); err != nil {
+			return err
+		}
+		if f.ours[1], f.theirs[1], err = os.Pipe(); err != nil {
+			return err
+		}
+		if err = f.stderr(stderr, size); err != nil {
+			return err
 		}
 		enlarge(f.ours[1], pipeSize)
 		if f.control, f.other, err = socketpair(); err != nil {
@@ -371,6 +378,9 @@ func (a *Agent) inherit(left *bool) Teardown {
 
 // PID is the agent's pid, and the id of its session and process group.
 func (a *Agent) PID() int { return a.leader.PID }
+
+// Terminal is the agent's terminal, which it has as its stderr; nil without one.
+func (a *Agent) Terminal() *Terminal { return a.terminal }
 
 // Leaf is the path of the tree's cgroup; empty without one.
 func (a *Agent) Leaf() string {

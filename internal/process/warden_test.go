@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -351,7 +352,7 @@ func TestControlLineIsReadBack(t *testing.T) {
 		}
 	}
 	begin := order{Op: "start", Start: starting{
-		Argv: []string{"/a b", "", "-x\ny"}, Leaf: "/leaf", Spare: []string{"one", "t wo"}, Limits: Limits{Procs: 3, Memory: 1 << 40},
+		Argv: []string{"/a b", "", "-x\ny"}, Leaf: "/leaf", Spare: []string{"one", "t wo"}, Limits: Limits{Procs: 3, Memory: 1 << 40}, Terminal: true,
 	}}
 	r := bufio.NewReader(bytes.NewReader(append(begin.encode(), "hurry\n"...)))
 	for _, want := range []order{begin, {Op: "hurry"}} { // one does not read into the next
@@ -385,6 +386,15 @@ func TestControlLineIsReadBack(t *testing.T) {
 		var n news
 		if err := n.decode([]byte(bad), nil); err == nil && n.What != "exit" {
 			t.Errorf("%q was taken for %+v", bad, n)
+		}
+	}
+	for _, bad := range []string{
+		"start 0 0 0 0\n", "start 2 0 0 0 2\n", "start -1 0 0 0 2\n", "start pty 0 0 0 2\n", "start 0 0 0 0 2 7\n",
+		"start 0 0 0 -1 2\n", "start 0 0 0 0 -1\n", "start 0 0 0 1 2\n", "start 0 0 0 0 3\n",
+	} {
+		var o order
+		if err := o.decode([]byte(bad), strings.NewReader("\x00a")); err == nil {
+			t.Errorf("%q was taken for %+v", bad, o)
 		}
 	}
 }
