@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"io"
 	"log/slog"
@@ -16,10 +17,15 @@ const (
 	stderrRead = 32 << 10 // one read of stderr
 	headMax    = 1 << 10  // of stderr, looked at for a known refusal
 	flushEvery = 128 << 10
+
+	// restMost bounds what is read once the tree is gone. It is more than a
+	// pipe or a terminal can hold.
+	restMost = 1 << 20
 )
 
 // drain empties the agent's stderr, so that nothing it says there can ever
-// stop it, logs it by lines, passes it on and keeps the end of it.
+// stop it, passes it on as it is, logs it by lines as a person reads them, and
+// keeps the end of those.
 type drain struct {
 	src  Source
 	log  Log
@@ -31,9 +37,11 @@ type drain struct {
 	head  []byte // a refusal may be one line of 200 KB that begins with its reason
 	tail  []byte
 	bytes int64
-	line  []byte
 
-	unflushed int // bytes recorded since the log was last waited for
+	line      []byte // the beginning of one, as it was written
+	screen    screen
+	text      []byte // what a person reads of a piece
+	unflushed int    // bytes recorded since the log was last waited for
 }
 
 func newDrain(src Source, log Log, to io.Writer, now func() time.Time) *drain {
@@ -55,18 +63,24 @@ func (d *drain) run() {
 	d.record(d.line)
 }
 
-// rest takes what is in the pipe at this moment and no more: it was written
-// before stop was called, and who still holds the pipe may write on without us.
+// rest takes what is there at this moment, and not much more: it was written
+// before stop was called, and who still holds the other end may write on
+// without us. A terminal does not say at once how much there is.
 func (d *drain) rest(buf []byte) {
 	_ = d.src.SetReadDeadline(time.Time{})
-	left, err := d.src.Buffered()
-	for err == nil && left > 0 {
-		var n int
-		n, err = d.src.Read(buf[:min(left, len(buf))])
+	for most := restMost; most > 0; {
+		left, err := d.src.Buffered()
+		if err != nil || left == 0 {
+			return
+		}
+		n, err := d.src.Read(buf[:min(left, len(buf))])
 		d.take(buf[:n])
-		left -= n
+		most -= n
 		if errors.Is(err, os.ErrDeadlineExceeded) { // stop's, and a moment late
 			err = d.src.SetReadDeadline(time.Time{})
+		}
+		if err != nil {
+			return
 		}
 	}
 }
@@ -81,14 +95,11 @@ func (d *drain) take(b []byte) {
 	d.bytes += int64(len(b))
 	d.unflushed += len(b)
 	_, _ = d.to.Write(b) // the log has it, whoever does not read
-	d.head = append(d.head, b[:min(len(b), headMax-len(d.head))]...)
-	d.tail = append(d.tail, b...)
-	d.tail = d.tail[max(0, len(d.tail)-tailSize):]
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, '\n')
 		switch {
 		case i >= 0:
-			d.record(append(d.line, b[:i]...))
+			d.record(append(d.line, b[:i+1]...))
 			d.line, b = d.line[:0], b[i+1:]
 		case len(d.line)+len(b) >= stderrLine:
 			line := append(d.line, b...)
@@ -105,16 +116,42 @@ func (d *drain) take(b []byte) {
 	}
 }
 
+// record logs a line, or the beginning of one, in pieces.
 func (d *drain) record(line []byte) {
-	line = bytes.TrimSuffix(line, []byte("\r"))
 	for len(line) > 0 {
 		n := len(line)
 		if n > stderrLine {
 			n = wholeRunes(line[:stderrLine])
 		}
-		d.log.Record(d.now(), slog.LevelInfo, "stderr", slog.String("text", string(line[:n])))
+		d.piece(line[:n])
 		line = line[n:]
 	}
+}
+
+// piece logs what a person reads of a piece, and where that is not all of it,
+// the bytes beside it.
+func (d *drain) piece(raw []byte) {
+	d.text = d.screen.show(d.text[:0], raw)
+	valid := utf8.Valid(raw)
+	if !valid { // nor may two halves that are none meet and become a control character
+		d.text = bytes.ToValidUTF8(d.text, []byte("\uFFFD"))
+	}
+	d.head = append(d.head, d.text[:min(len(d.text), headMax-len(d.head))]...)
+	d.tail = append(d.tail, d.text...)
+	d.tail = d.tail[max(0, len(d.tail)-tailSize):]
+
+	text := bytes.TrimSuffix(d.text, []byte("\n"))
+	raw = bytes.TrimSuffix(bytes.TrimSuffix(raw, []byte("\n")), []byte("\r"))
+	attrs := []slog.Attr{slog.String("text", string(text))}
+	switch {
+	case len(raw) == 0:
+		return
+	case !valid:
+		attrs = append(attrs, slog.String("raw_b64", base64.StdEncoding.EncodeToString(raw)))
+	case !bytes.Equal(raw, text):
+		attrs = append(attrs, slog.String("raw_text", string(raw)))
+	}
+	d.log.Record(d.now(), slog.LevelInfo, "stderr", attrs...)
 }
 
 // wholeRunes is the length of b without a character that is cut off at its end.
