@@ -228,7 +228,7 @@ func TestEveryEndingLeavesNobody(t *testing.T) {
 
 func TestKilledWrapperLeavesNobody(t *testing.T) {
 	t.Parallel()
-	for _, containment := range []string{"tree", "auto"} {
+	for _, containment := range []string{"tree", "auto", "auto --stderr=pty"} {
 		for name, after := range map[string]time.Duration{"KILL": -1, "TERM, then KILL": 30 * time.Millisecond} {
 			t.Run(name+" "+containment, func(t *testing.T) {
 				t.Parallel()

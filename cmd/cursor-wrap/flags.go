@@ -35,6 +35,7 @@ type options struct {
 	flagged   time.Duration
 	synthetic bool
 
+	stderr    string
 	agentBin  string
 	model     string
 	workspace string
@@ -68,6 +69,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.limits.Procs, "max-procs", 0, "the most processes that the agent's tree may have; 0 is no limit")
 	f.Var((*bytesize)(&o.limits.Memory), "max-memory", "the most memory that it may hold, such as 2GiB; 0 is no limit")
 
+	f.StringVar(&o.stderr, "stderr", string(process.StderrPipe), "the agent's stderr: pipe; pty, a terminal of its own on which tools can ask; inherit, ours, and nothing of it logged; discard")
 	f.StringVar(&o.agentBin, "agent-bin", "", "the agent's binary (default cursor-agent, or Cursor's agent, on the PATH)")
 	f.StringVar(&o.model, "model", "", "the agent's model")
 	f.StringVar(&o.workspace, "workspace", "", "the agent's workspace")
@@ -289,6 +291,9 @@ func (o *options) check() error {
 	}
 	if !slices.Contains([]process.Containment{process.Auto, process.Cgroup, process.Tree, process.PIDNS}, process.Containment(o.containment)) {
 		return usagef("use auto, cgroup, tree or pidns", "--containment %q: not known", o.containment)
+	}
+	if !slices.Contains([]process.Mode{process.StderrPipe, process.StderrPTY, process.StderrInherit, process.StderrDiscard}, process.Mode(o.stderr)) {
+		return usagef("use pipe, pty, inherit or discard", "--stderr %q: not known", o.stderr)
 	}
 	if o.limits.Procs < 0 {
 		return usagef("use 0 for no limit", "--max-procs %d: negative", o.limits.Procs)

@@ -74,7 +74,8 @@ func (o *options) run(prompts, extra []string, std stdio, e *early) (int, error)
 	if err != nil {
 		return 0, usagef("make it writable, or choose another folder with --log-dir", "%v", err)
 	}
-	r := &headless{options: o, now: now, log: log, con: con, id: e.id, early: e, extra: extra}
+	r := &headless{options: o, now: now, log: log, con: con, id: e.id, early: e, extra: extra, unfollow: func() {}}
+	r.size = func() process.Size { return terminalSize(std.err, std.in) }
 	return r.run(prompt, std.out), nil
 }
 
@@ -111,6 +112,9 @@ type headless struct {
 
 	running *running
 	extra   []string // agent flags from behind the --
+
+	size     func() process.Size // of the user's terminal
+	unfollow func()              // stops following it
 }
 
 func (h *headless) run(prompt []byte, stdout *os.File) int {
@@ -137,6 +141,7 @@ func (h *headless) run(prompt []byte, stdout *os.File) int {
 		SessionID: h.resume, Log: h.log, Out: out, Silent: !h.synthetic, Stderr: h.con, Say: h.con.say,
 		Stop: stopSignals(), Now: h.now, Slept: process.Suspended,
 	})
+	h.unfollow()
 	<-pruned
 	h.tell(report)
 	h.recordEnd(report)
@@ -167,10 +172,13 @@ func (h *headless) launch(ctx context.Context) (supervise.Child, error) {
 		return supervise.Child{}, err
 	}
 	args := h.agentArgs(h.extra)
-	a, err := h.early.start(process.Spec{Path: path, Args: args, Env: environ(h.id),
+	a, err := h.early.start(process.Spec{Path: path, Args: args, Env: environ(h.id), Stderr: process.Mode(h.stderr), Size: h.size(),
 		ID: h.id, Containment: process.Containment(h.containment), Limits: h.limits, Spare: h.spare, Adopted: h.recordAdopted})
 	if err != nil {
 		return supervise.Child{}, err
+	}
+	if t := a.Terminal(); t != nil {
+		h.unfollow = follow(t, h.size)
 	}
 	h.running.note(a.Leaf())
 	resolved, err := filepath.EvalSymlinks(path)
@@ -206,7 +214,7 @@ func (h *headless) recordStart(prompt int) {
 	h.log.Record(h.now(), slog.LevelInfo, "run_start",
 		slog.String("run_id", h.id), slog.String("version", versionString()), slog.Int("pid", os.Getpid()),
 		slog.String("cwd", dir), slog.String("workspace", h.workspace), slog.String("resume", h.resume),
-		slog.Int("prompt_bytes", prompt), slog.String("output_format", h.outputFormat), slog.String("log_sync", h.logSync),
+		slog.Int("prompt_bytes", prompt), slog.String("output_format", h.outputFormat), slog.String("log_sync", h.logSync), slog.String("stderr", h.stderr),
 		policyGroup(h.policy))
 }
 

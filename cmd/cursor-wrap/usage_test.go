@@ -90,6 +90,7 @@ func TestWrongCallsExit64WithAHintAndStartNothing(t *testing.T) {
 		{"no tick", []string{"-p", "--tick-interval=0", "x"}, []string{"--tick-interval"}},
 		{"bad level", []string{"-p", "--log-level=loud", "x"}, []string{"loud", "debug"}},
 		{"bad sync", []string{"-p", "--log-sync=sometimes", "x"}, []string{"sometimes", "written"}},
+		{"bad stderr", []string{"-p", "--stderr=tty", "x"}, []string{"tty", "pty", "inherit"}},
 		{"bad bool", []string{"-p", "--force=maybe", "x"}, []string{"maybe"}},
 		{"bad bool of the agent's", []string{"-p", "--trust=maybe", "x"}, []string{"maybe"}},
 		{"replay of nothing", []string{"replay"}, []string{"one session log"}},
