@@ -30,6 +30,7 @@ var layers = []string{
 	"internal/format",
 	"internal/journal",
 	"internal/process",
+	"internal/terminal",
 	"internal/supervise",
 	"internal/session",
 	"internal/registry",
@@ -74,8 +75,12 @@ var outside = map[string][]string{
 		"github.com/yuin/goldmark/text",   // set up at the start is half a
 		"github.com/yuin/goldmark/util",   // millisecond more
 	},
-	"internal/session": {"golang.org/x/term"},
-	"cmd/cursor-wrap":  {"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys"},
+	"internal/terminal": {
+		"golang.org/x/term",      // what is a terminal, and its size
+		"golang.org/x/sys",       // its modes, job control, waiting for keys, flock of the history
+		"github.com/rivo/uniseg", // where a character ends and how many cells it takes
+	},
+	"cmd/cursor-wrap": {"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys"},
 }
 
 // clocks may ask what time it is; everybody else is told.
