@@ -1,7 +1,6 @@
 package process
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -350,12 +349,13 @@ func peep(t *testing.T, how string, attr *syscall.SysProcAttr) tree.Snapshot {
 	s := spec(t, "peeper", how)
 	c := exec.Command(s.Path, s.Args...)
 	c.Env, c.SysProcAttr = s.Env, attr
+	p := perform(t, c)
 	var snap tree.Snapshot
-	if err := json.Unmarshal([]byte(perform(t, c).hear()), &snap); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range snap.Rows { // its child, which it may have no right to end, and does not reap
-		_ = unix.Kill(r.PID, unix.SIGKILL)
+	decode(t, p.hear(), &snap)
+	for _, r := range ownSampler(t).glance().Rows { // its child: it may have no right to end it, and does not reap it
+		if r.PPID == c.Process.Pid {
+			_ = unix.Kill(r.PID, unix.SIGKILL)
+		}
 	}
 	return snap
 }
