@@ -20,7 +20,7 @@ func TestAccept01AResultIsExitZero(t *testing.T) {
 	for name, how := range map[string]string{"exit 0": "exit 0", "exit 3": "exit 3", "killed": "die KILL"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := run1(t, call{scenario: lines("init", "user", "say Done.", "result", how)}).wants(0)
+			r := run1(t, call{scenario: lines("init", "user", "say Done.", "result", how), args: args("--quiet")}).wants(0)
 			if r.said != "" {
 				t.Errorf("a success is told on stderr: %q", r.said)
 			}

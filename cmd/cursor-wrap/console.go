@@ -61,6 +61,13 @@ func (c *console) say(msg string) {
 	c.put([]byte(line))
 }
 
+// tell writes lines that were asked for, as they are.
+func (c *console) tell(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.put([]byte(text))
+}
+
 func (c *console) put(b []byte) {
 	select {
 	case c.queue <- b:

@@ -15,6 +15,7 @@ import (
 	"cursor-wrap/internal/journal"
 	"cursor-wrap/internal/monitor"
 	"cursor-wrap/internal/process"
+	"cursor-wrap/internal/session"
 )
 
 // envPrefix begins the name of the variable that stands for a flag.
@@ -25,6 +26,7 @@ type options struct {
 	print        bool
 	outputFormat string
 	plain        bool
+	quiet        bool
 	policy       monitor.Policy
 	killGrace    time.Duration
 
@@ -42,6 +44,11 @@ type options struct {
 	force     bool
 	resume    string
 
+	restarts      int // -1: not chosen
+	restartPrompt string
+	restartUnsafe bool
+	untouched     bool // only before any tool has acted
+
 	containment string
 	spare       []string
 	limits      process.Limits
@@ -51,9 +58,10 @@ type options struct {
 
 func (o *options) register(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.BoolVarP(&o.print, "print", "p", false, "run one prompt without a terminal and exit")
-	f.StringVar(&o.outputFormat, "output-format", "stream-json", "what stdout shows: stream-json, the agent's bytes; json, its result line alone; text, what a person wants to read")
+	f.BoolVarP(&o.print, "print", "p", false, "run one prompt and exit; without it, hold a conversation")
+	f.StringVar(&o.outputFormat, "output-format", "", "what stdout shows (default stream-json with -p, else text): stream-json, the agent's bytes; json, its result line alone; text, what a person wants to read")
 	f.BoolVar(&o.plain, "plain", false, "text without colours, and Markdown as it was written")
+	f.BoolVar(&o.quiet, "quiet", false, "no summary at the end of a run that succeeded")
 	o.registerPolicy(f)
 	duration(f, &o.killGrace, "kill-grace", 5*time.Second, "between SIGTERM and SIGKILL")
 
@@ -69,7 +77,10 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.limits.Procs, "max-procs", 0, "the most processes that the agent's tree may have; 0 is no limit")
 	f.Var((*bytesize)(&o.limits.Memory), "max-memory", "the most memory that it may hold, such as 2GiB; 0 is no limit")
 
-	f.StringVar(&o.stderr, "stderr", string(process.StderrPipe), "the agent's stderr: pipe; pty, a terminal of its own on which tools can ask; inherit, ours, and nothing of it logged; discard")
+	f.StringVar(&o.stderr, "stderr", "", "the agent's stderr (default pty for a conversation at a terminal, else pipe): pipe; pty, a terminal of its own on which tools can ask; inherit, ours, and nothing of it logged; discard")
+	f.IntVar(&o.restarts, "max-restarts", -1, "how often a turn that hung is tried again (default 0 with -p; else 3, if no tool had acted); never while a tool that changes something is under way")
+	f.StringVar(&o.restartPrompt, "restart-prompt", session.DefaultPrompt, "what an agent is asked that goes on after a hang")
+	f.BoolVar(&o.restartUnsafe, "restart-unsafe", false, "try again also where a tool that changes something was under way")
 	f.StringVar(&o.agentBin, "agent-bin", "", "the agent's binary (default cursor-agent, or Cursor's agent, on the PATH)")
 	f.StringVar(&o.model, "model", "", "the agent's model")
 	f.StringVar(&o.workspace, "workspace", "", "the agent's workspace")
@@ -279,7 +290,7 @@ func fromEnv(f *pflag.FlagSet, lookup func(string) (string, bool)) error {
 // check refuses what no run can be made of.
 func (o *options) check() error {
 	switch o.outputFormat {
-	case "stream-json", "json", "text":
+	case "", "stream-json", "json", "text":
 	default:
 		return usagef("use stream-json, json or text", "--output-format %q: not known", o.outputFormat)
 	}
@@ -292,7 +303,7 @@ func (o *options) check() error {
 	if !slices.Contains([]process.Containment{process.Auto, process.Cgroup, process.Tree, process.PIDNS}, process.Containment(o.containment)) {
 		return usagef("use auto, cgroup, tree or pidns", "--containment %q: not known", o.containment)
 	}
-	if !slices.Contains([]process.Mode{process.StderrPipe, process.StderrPTY, process.StderrInherit, process.StderrDiscard}, process.Mode(o.stderr)) {
+	if !slices.Contains([]process.Mode{"", process.StderrPipe, process.StderrPTY, process.StderrInherit, process.StderrDiscard}, process.Mode(o.stderr)) {
 		return usagef("use pipe, pty, inherit or discard", "--stderr %q: not known", o.stderr)
 	}
 	if o.limits.Procs < 0 {
@@ -306,6 +317,9 @@ func (o *options) check() error {
 	}
 	if slices.Contains(o.spare, "") {
 		return usagef("name a part of a command line", "--spare: empty, it would spare everybody")
+	}
+	if o.restarts < -1 {
+		return usagef("use 0 for none", "--max-restarts %d: negative", o.restarts)
 	}
 	if o.policy.Tick == 0 {
 		return usagef("use a second or more", "--tick-interval 0: the wrapper has to look from time to time")
@@ -321,10 +335,10 @@ func (o *options) level() (slog.Level, error) {
 
 // agentArgs is the agent's command line. The prompt is not on it: it goes to
 // stdin, which every version of the agent reads, and nobody else can see.
-func (o *options) agentArgs(extra []string) []string {
+func (o *options) agentArgs(resume string, extra []string) []string {
 	args := []string{"--print", "--output-format", "stream-json"}
-	if o.resume != "" {
-		args = append(args, "--resume", o.resume)
+	if resume != "" {
+		args = append(args, "--resume", resume)
 	}
 	if o.force {
 		args = append(args, "--force")

@@ -33,10 +33,12 @@ func holdRunning(dir, id string) *running {
 	return &running{f}
 }
 
-// note writes down the run's cgroup: who comes after us may be in another one.
+// note writes down the cgroup of the present turn: who comes after us may be in
+// another one.
 func (r *running) note(leaf string) {
 	if r != nil {
-		_, _ = r.f.WriteString(leaf) // without it only our own cgroup is looked through
+		_ = r.f.Truncate(0)
+		_, _ = r.f.WriteAt([]byte(leaf), 0) // without it only our own cgroup is looked through
 	}
 }
 

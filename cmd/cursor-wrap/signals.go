@@ -9,7 +9,7 @@ import (
 // stopSignals delivers the signals that end a run. They are caught and never
 // ignored, because an ignored signal would be ignored by the agent too; but a
 // hang-up that nohup made us ignore stays ignored.
-func stopSignals() <-chan syscall.Signal {
+func stopSignals() chan syscall.Signal {
 	stop := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT}
 	if !signal.Ignored(syscall.SIGHUP) {
 		stop = append(stop, syscall.SIGHUP)

@@ -84,6 +84,13 @@ func (m *Monitor) Judge(at time.Time) Verdict {
 	return v
 }
 
+// Progress is what a Reason would say at the given moment, whether anything is
+// wrong or not: what is open, how long it is silent, when that will be too long.
+func (m *Monitor) Progress(at time.Time) *Reason {
+	kind, deadline := m.first()
+	return m.reason(at, &judgement{state: Fine, kind: kind, deadline: deadline})
+}
+
 // judgement is a verdict before it is put into words.
 type judgement struct {
 	state    State

@@ -135,6 +135,15 @@ func (l *leaf) kill() {
 	l.killMembers()
 }
 
+// freeze stops all of the leaf, or lets it go on.
+func (l *leaf) freeze(on bool) error {
+	value := "0"
+	if on {
+		value = "1"
+	}
+	return os.WriteFile(filepath.Join(l.path, "cgroup.freeze"), []byte(value), 0)
+}
+
 // killMembers kills what the leaf lists; a process whose leading thread has
 // exited is passed over by cgroup.kill (seen on Linux 6.18), but is listed.
 func (l *leaf) killMembers() {

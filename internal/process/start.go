@@ -64,11 +64,12 @@ type Agent struct {
 	leaf     *leaf
 	spec     Spec
 	ignore   map[procID]bool
-	exit     Exit          // set before exited is closed
-	exited   chan struct{} // the agent's process has ended
-	torn     chan Teardown // what came of the end, once
-	limit    chan Exceeded // a limit that was reached, at most once
-	gone     chan struct{} // the guard has ended, and what it left is ended too
+	paused   map[procID]Proc // who was stopped by Pause
+	exit     Exit            // set before exited is closed
+	exited   chan struct{}   // the agent's process has ended
+	torn     chan Teardown   // what came of the end, once
+	limit    chan Exceeded   // a limit that was reached, at most once
+	gone     chan struct{}   // the guard has ended, and what it left is ended too
 }
 
 // Prepared is a guard that is there and waits to be told what to start. It

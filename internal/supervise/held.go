@@ -10,8 +10,10 @@ import (
 func (t *turn) arm(now time.Time) {
 	t.armed, t.due = now, now.Add(t.Tick)
 	next := t.mon.Next(now)
-	if due := t.sampleDue(); !due.IsZero() && (next.IsZero() || due.Before(next)) {
-		next = due
+	for _, due := range []time.Time{t.sampleDue(), t.showDue()} {
+		if !due.IsZero() && (next.IsZero() || due.Before(next)) {
+			next = due
+		}
 	}
 	switch {
 	case t.ladder:

@@ -15,7 +15,11 @@ func (t *turn) sampleDue() time.Time {
 	if t.child.Sample == nil || t.looking || t.ladder || t.gone {
 		return time.Time{}
 	}
-	return t.mon.Sample()
+	due := t.mon.Sample()
+	if !t.askDue.IsZero() && (due.IsZero() || t.askDue.Before(due)) {
+		due = t.askDue
+	}
+	return due
 }
 
 // look has the tree looked at by somebody who may wait: to read about a process
@@ -25,26 +29,59 @@ func (t *turn) look(now time.Time) {
 	t.looking = true
 	deadline := t.mon.Deadline()
 	late := !deadline.IsZero() && !now.Before(deadline)
-	go func() { t.looks <- t.child.Sample(now, late, late) }()
+	t.askDue = time.Time{}
+	explain := late || t.Asks != nil
+	go func() { t.looks <- t.child.Sample(now, late, explain) }()
 }
 
 // onLook tells the monitor what the tree did.
 func (t *turn) onLook(snap *tree.Snapshot) {
-	t.looking = false
+	t.looking, t.stale = false, true
 	if t.ladder || t.gone {
 		return
 	}
 	if t.mon.Samples() == 0 {
 		t.watch.Reset()
 	}
+	a := t.watch.Next(snap, t.mon.Calls(snap.At))
+	t.asks(&a)
 	if t.seen.After(snap.At) {
 		t.watch.Reset() // a line came meanwhile: another silence
 		return
 	}
-	a := t.watch.Next(snap, t.mon.Calls(snap.At))
 	t.mon.Sampled(snap.At, &a)
 	t.Log.Record(snap.At, slog.LevelDebug, "sample", attrs(&a)...)
 	t.judge(snap.At)
+}
+
+const (
+	// askGrace is how long after a word on the agent's terminal somebody is
+	// taken to wait for the answer to it.
+	askGrace = 300 * time.Millisecond
+	// askAgain is how often is looked at somebody who waits.
+	askAgain = time.Second
+)
+
+// asks tells who is blocked reading the terminal.
+func (t *turn) asks(a *tree.Activity) {
+	if t.Asks == nil {
+		return
+	}
+	if len(a.Asking) > 0 {
+		t.askDue = t.Now().Add(askAgain)
+	}
+	var who string
+	for i := range a.Asking {
+		who += a.Asking[i].String() + "\n"
+	}
+	if who == t.asking {
+		return
+	}
+	t.asking = who
+	for i := range a.Asking {
+		t.Log.Record(t.Now(), slog.LevelInfo, "asking", slog.Int("pid", a.Asking[i].PID), slog.String("command", a.Asking[i].Command))
+	}
+	t.Asks(a.Asking)
 }
 
 // judge asks for the verdict at the given moment and acts on it.

@@ -31,7 +31,7 @@ func (t *turn) batch(b *batch, ok bool) {
 		t.hold(b.at, b.until, by)
 	}
 	t.silence(b.at)
-	t.seen = b.at
+	t.seen, t.stale = b.at, true
 	if b.err != nil {
 		t.stdoutFailed(b.err)
 	}

@@ -33,6 +33,8 @@ type drain struct {
 	now  func() time.Time
 	done chan struct{}
 
+	spoke chan struct{} // told that something came; nil for nobody
+
 	// Read by the owner once done is closed.
 	head  []byte // a refusal may be one line of 200 KB that begins with its reason
 	tail  []byte
@@ -91,6 +93,10 @@ func (d *drain) stop() { _ = d.src.SetReadDeadline(time.Unix(1, 0)) }
 func (d *drain) take(b []byte) {
 	if len(b) == 0 {
 		return
+	}
+	select {
+	case d.spoke <- struct{}{}:
+	default:
 	}
 	d.bytes += int64(len(b))
 	d.unflushed += len(b)

@@ -87,6 +87,14 @@ type Config struct {
 	// then stands there, and its message. Empty is no. May be nil.
 	GoesOn func(*Report) (note, message string)
 
+	// Show takes what a person may see of a turn under way: after what has
+	// happened, at most every showEvery, and once a second while time is all
+	// that changes. Nil is for nobody; it must not block.
+	Show func(*monitor.Reason)
+	// Asks is told who is blocked reading the terminal that is the agent's
+	// stderr, whenever that has changed. Nil where it has none.
+	Asks func([]tree.Proc)
+
 	// Slept is how long the machine has been suspended so far; nil where
 	// nobody can tell. Now stands still meanwhile.
 	Slept func() time.Duration
@@ -134,6 +142,11 @@ type turn struct {
 	looking bool            // somebody looks at the tree
 	doubt   monitor.Finding // what was last said of a deadline that has passed
 	slept   time.Duration   // up to which suspensions were told
+
+	shown  time.Time // when something was shown last
+	stale  bool      // something has happened since
+	askDue time.Time // when to look whether somebody asks; zero for not at all
+	asking string    // who does, as it was told
 }
 
 // Run runs one turn to its end.
@@ -180,6 +193,9 @@ func (t *turn) start() error {
 	t.child, t.exited, t.report.Started = child, child.Exited(), true
 	t.pump = newPump(buf, child.Stdout, t.Log, t.Out, t.Now)
 	t.drain = newDrain(child.Stderr, t.Log, t.Stderr, t.Now)
+	if t.Asks != nil {
+		t.drain.spoke = make(chan struct{}, 1)
+	}
 	go t.pump.run()
 	go t.drain.run()
 	go func() {
@@ -250,10 +266,13 @@ func (t *turn) loop() {
 		case <-t.timer.C:
 			t.woke()
 			t.onTimer()
+		case <-t.drain.spoke:
+			t.askDue = t.Now().Add(askGrace)
 		case <-t.abandon:
 			t.leftover = true
 			return
 		}
+		t.show()
 		t.arm(t.Now())
 	}
 }

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"cursor-wrap/internal/format"
+	"cursor-wrap/internal/journal"
+	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/process"
+	"cursor-wrap/internal/session"
+	"cursor-wrap/internal/supervise"
+	"cursor-wrap/internal/terminal"
+)
+
+// job is a run under way: one log, one session of one turn or many.
+type job struct {
+	*options
+	std   stdio
+	now   func() time.Time
+	log   *journal.Log
+	con   *console
+	id    string
+	early *early
+	extra []string // agent flags from behind the --
+	stop  chan syscall.Signal
+
+	running *running
+	person  *person // nil where nobody sits at a terminal
+	turns   int     // that were started, and attempts
+	session string  // its id, once it is known
+}
+
+// run runs the session and says how it was.
+func (j *job) run(first string) int {
+	j.running = holdRunning(j.logDir, j.id)
+	defer j.running.release()
+	pruned := make(chan struct{})
+	go func() {
+		defer close(pruned)
+		j.sweep()
+		if _, err := journal.Prune(j.logDir, j.now(), j.retention, j.flagged); err != nil {
+			j.log.Record(j.now(), slog.LevelWarn, "prune_failed", slog.String("error", err.Error()))
+		}
+	}()
+	j.recordStart(len(first))
+	report := session.Run(j.config(first))
+	<-pruned
+	if !j.print && j.person == nil && report.Turns == 0 && report.Outcome == supervise.Success {
+		report.Outcome, report.ExitCode = supervise.Usage, supervise.ExitCode(supervise.Usage, 0)
+		report.Message = "no prompt on stdin, one a line, nor as an argument"
+	}
+	j.summarize(&report)
+	j.recordEnd(&report)
+	return report.ExitCode
+}
+
+// config is the session that this run is.
+func (j *job) config(first string) session.Config {
+	c := session.Config{
+		First: first, Resume: j.resume, Talks: !j.print, Run: j.turn, Stop: j.stop, Say: j.con.say,
+		Restarts:  session.Restarts{Most: j.restarts, Prompt: j.restartPrompt, Untouched: j.untouched, Unsafe: j.restartUnsafe},
+		Restarted: j.recordRestart,
+	}
+	switch {
+	case j.print:
+	case j.person != nil:
+		c.Next, c.Command = j.person.next, j.command
+		c.Interrupts = func(sig syscall.Signal) bool { return sig == syscall.SIGINT }
+	default:
+		lines := terminal.Lines(j.std.in)
+		c.Next = lines.Next
+	}
+	return c
+}
+
+// turn runs one turn.
+func (j *job) turn(t session.Turn, goesOn session.GoesOn) supervise.Report {
+	j.turns++
+	var unfollow func()
+	c := supervise.Config{
+		Launch: func(ctx context.Context) (supervise.Child, error) {
+			a, err := j.launch(ctx, t.Resume)
+			if err != nil {
+				return supervise.Child{}, err
+			}
+			if t := a.Terminal(); t != nil {
+				unfollow = follow(t, j.size)
+			}
+			if j.person != nil {
+				j.person.works(a)
+			}
+			return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Sample: a.Sampler().Sample}, nil
+		},
+		Prompt: []byte(t.Prompt), Policy: j.policy, Tick: j.policy.Tick, KillGrace: j.killGrace,
+		SessionID: t.Resume, Log: j.log, Out: j.output(), Silent: !j.synthetic, Stderr: j.con, Say: j.say,
+		Stop: j.stop, Now: j.now, Slept: process.Suspended, GoesOn: goesOn,
+	}
+	if j.person != nil {
+		j.person.begin(&c)
+		defer j.person.end()
+	}
+	report := supervise.Run(c)
+	if unfollow != nil {
+		unfollow()
+	}
+	if report.SessionID != "" {
+		j.session = report.SessionID
+	}
+	return report
+}
+
+// output is where a turn's stream goes.
+func (j *job) output() format.Output {
+	var out io.Writer = j.std.out
+	if j.person != nil && j.person.shows {
+		out = j.person.term
+	}
+	switch j.outputFormat {
+	case "json":
+		return format.NewResult(out)
+	case "text":
+		return format.NewText(out, j.textOptions(j.std.out, j.now))
+	}
+	return format.NewStream(out)
+}
+
+// say is what a turn tells a person. That it hung stands in the text already.
+func (j *job) say(msg string) {
+	if j.person == nil || j.outputFormat != "text" || !strings.HasPrefix(msg, "hang detected") {
+		j.con.say(msg)
+	}
+}
+
+func (j *job) size() process.Size { return terminalSize(j.std.err, j.std.in) }
+
+// launch starts the agent of a turn.
+func (j *job) launch(ctx context.Context, resume string) (*process.Agent, error) {
+	path, err := findAgent(ctx, j.agentBin, os.Getenv("PATH"))
+	if err != nil {
+		return nil, err
+	}
+	args := j.agentArgs(resume, j.extra)
+	a, err := j.early.start(process.Spec{
+		Path: path, Args: args, Env: environ(j.id), Stderr: process.Mode(j.stderr), Size: j.size(),
+		ID: j.id, Containment: process.Containment(j.containment), Limits: j.limits, Spare: j.spare, Adopted: j.recordAdopted,
+	})
+	if err != nil {
+		return nil, err
+	}
+	j.running.note(a.Leaf())
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		resolved = path
+	}
+	j.log.Record(j.now(), slog.LevelInfo, "spawn",
+		slog.Int("pid", a.PID()), slog.Int("guard_pid", a.GuardPID()), slog.String("containment", a.Held),
+		slog.String("path", path), slog.String("resolved", resolved), slog.Any("args", process.Masked(args)))
+	return a, nil
+}
+
+// recordRestart: a turn that hung is about to be tried again.
+func (j *job) recordRestart(t session.Turn, r *supervise.Report, wait time.Duration) {
+	j.log.Record(j.now(), slog.LevelWarn, "restart",
+		slog.Int("attempt", t.Restart), slog.Int("most", j.restarts), slog.String("resume", t.Resume),
+		slog.Int64("wait_ms", wait.Milliseconds()), slog.String("after", r.Message))
+	j.con.say("trying again in " + monitor.Span(wait).String() + ": " + r.Message)
+}

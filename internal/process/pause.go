@@ -1,0 +1,60 @@
+package process
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pauseTime bounds the search for a fixpoint of stopped processes.
+const pauseTime = time.Second
+
+// Pause stops the agent's tree until Resume: its cgroup is frozen where there
+// is one; elsewhere every process of it is stopped, until nobody new is found.
+func (a *Agent) Pause() error {
+	if a.leaf != nil && a.leaf.freeze(true) == nil {
+		return nil
+	}
+	a.paused = map[procID]Proc{}
+	s := a.Sampler()
+	defer s.Close()
+	for over := time.Now().Add(pauseTime); time.Now().Before(over); {
+		snap := s.Sample(time.Time{}, false, false)
+		if snap.Blind != "" {
+			return errors.New(snap.Blind)
+		}
+		fresh := 0
+		for i := range snap.Rows {
+			r := &snap.Rows[i]
+			p := Proc{PID: r.PID, Start: r.Start, State: string(r.State)}
+			if _, ok := a.paused[p.id()]; ok || r.State == 'T' || p.State == "Z" || p.State == "X" {
+				continue // who is stopped already is not ours to let go on
+			}
+			if signalProc(p, syscall.SIGSTOP) == nil {
+				a.paused[p.id()] = p
+				fresh++
+			}
+		}
+		if fresh == 0 {
+			return nil
+		}
+	}
+	return errors.New("it does not stop")
+}
+
+// Resume lets the tree go on that Pause has stopped.
+func (a *Agent) Resume() error {
+	var failed error
+	for _, p := range a.paused {
+		if err := signalProc(p, syscall.SIGCONT); err != nil && !errors.Is(err, unix.ESRCH) {
+			failed = err
+		}
+	}
+	a.paused = nil
+	if a.leaf != nil {
+		failed = errors.Join(failed, a.leaf.freeze(false))
+	}
+	return failed
+}
