@@ -12,7 +12,7 @@ func (p *Proc) Story() string {
 	case p.Still > 0:
 		s += fmt.Sprintf(" for %s", p.Still)
 	}
-	if p.Waits != "" && p.Waits != p.State {
+	if p.Waits != "" && p.Waits != p.State && p.State != "running" {
 		s += ", " + p.Waits
 	}
 	return s
