@@ -42,10 +42,10 @@ type Evidence struct {
 
 func (m *Monitor) evidence(j *judgement) *Evidence {
 	w := &m.tree
-	window, double := w.over(m.policy.Window), w.over(2*m.policy.Window)
+	window, worked := w.over(m.policy.Window), m.worked()
 	e := &Evidence{
 		Finding: j.finding, Samples: len(w.samples),
-		Span: Span(double.span), Percent: double.percent(), Window: Span(window.span),
+		Span: Span(worked.span), Percent: worked.percent(), Window: Span(window.span),
 		Born: window.born, Ended: window.ended,
 		Disk: window.disk, Received: window.received, Sent: window.sent,
 		Tree: w.last,

@@ -157,7 +157,7 @@ func TestWitness(t *testing.T) {
 			[]behaviour{between(0, 400, 1)}, 406, Waiting},
 		{"work at the end of a long silence is seen", asking, []fact{start(10, "a", "mcp", 0)}, []behaviour{between(585, 1e6, 1)}, 1210, Busy},
 		{"a tool that worked and then hung is ended at its deadline", asking, shell, []behaviour{between(10, 100, 1)}, 140, Confirmed},
-		{"and a window's double after its work, if that is later", asking, shell, []behaviour{between(10, 200, 1)}, 230, Confirmed},
+		{"and a window after its work, if that is later", asking, shell, []behaviour{between(10, 200, 1)}, 215, Confirmed},
 		{"an agent that worked is given its silence from there", asking, idle, []behaviour{between(10, 50, 1)}, 109, Confirmed},
 
 		{"a stopped agent is no hang, up to the grace", asking, idle, []behaviour{stopped}, 670, Stopped},
