@@ -96,7 +96,8 @@ func (j *job) turn(t session.Turn, goesOn session.GoesOn) supervise.Report {
 			if j.person != nil {
 				j.person.works(a)
 			}
-			return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Sample: a.Sampler().Sample}, nil
+			look := a.Sampler()
+			return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Sample: look.Sample, Sampled: look.Close}, nil
 		},
 		Prompt: []byte(t.Prompt), Policy: j.policy, Tick: j.policy.Tick, KillGrace: j.killGrace,
 		SessionID: t.Resume, Log: j.log, Out: j.output(), Silent: !j.synthetic, Stderr: j.con, Say: j.say,

@@ -42,7 +42,7 @@ type Evidence struct {
 
 func (m *Monitor) evidence(j *judgement) *Evidence {
 	w := &m.tree
-	window, worked := w.over(m.policy.Window), m.worked()
+	window, worked := w.over(m.policy.Window), m.worked(j.kind)
 	e := &Evidence{
 		Finding: j.finding, Samples: len(w.samples),
 		Span: Span(worked.span), Percent: worked.percent(), Window: Span(window.span),
@@ -50,20 +50,22 @@ func (m *Monitor) evidence(j *judgement) *Evidence {
 		Disk: window.disk, Received: window.received, Sent: window.sent,
 		Tree: w.last,
 	}
-	if j.finding == Busy {
-		e.Why = m.why(j.kind)
-	}
+	e.Why = m.why(j.kind)
 	return e
 }
 
 // telling is the one fact about the tree that explains the most.
-func (r *Reason) telling() string {
+func (r *Reason) telling(s State) string {
 	e := r.Evidence
 	if e == nil {
 		return ""
 	}
 	t := e.Tree
 	switch {
+	case s == Overdue && (t == nil || len(e.Why) == 0):
+		return ""
+	case s == Overdue:
+		return "meanwhile " + e.busy()
 	case t == nil:
 		return "the tree was not seen in time"
 	case t.Blind != "":
@@ -72,32 +74,44 @@ func (r *Reason) telling() string {
 		return t.Asking[0].String() + " reads the terminal"
 	case e.Finding == Stopped:
 		return t.Stopped[0].String() + " is " + cmp.Or(t.Stopped[0].Waits, "stopped")
-	case e.Finding == Busy:
+	case e.Finding == Busy && s == Hung:
 		return "busy without progress: " + e.busy()
+	case e.Finding == Busy:
+		return "busy: " + e.busy()
 	}
 	if fate := r.fates(); fate != "" {
 		return fate
 	}
-	if e.Percent < 0 {
+	if e.Finding != Confirmed || e.Percent < 0 {
 		return ""
 	}
-	return fmt.Sprintf("the tree is quiet: %.1f %% of a core over %s, %s received", e.Percent, e.Span, size(e.Received))
+	quiet := fmt.Sprintf("the tree is quiet: %.1f %% of a core over %s", e.Percent, e.Span)
+	for i := range t.Procs {
+		if p := &t.Procs[i]; strings.Contains(p.Waits, "nothing received") {
+			return fmt.Sprintf("%s; %s %s", quiet, p, p.Waits)
+		}
+	}
+	return fmt.Sprintf("%s, %s received", quiet, size(e.Received))
 }
 
-// busy names who works.
+// busy names who works, if it is work that makes it busy.
 func (e *Evidence) busy() string {
 	why := strings.Join(e.Why, ", ")
-	if len(e.Tree.Busiest) == 0 {
+	if len(e.Tree.Busiest) == 0 || e.Tree.Busiest[0].Percent < 100*quietShare {
 		return why
 	}
 	p := &e.Tree.Busiest[0]
-	alone := len(e.Tree.Procs) > 0 && !slices.ContainsFunc(e.Tree.Procs, func(o tree.Proc) bool { return o.PPID == p.PID && o.State != "zombie" })
 	who := fmt.Sprintf("%s uses %.0f %% of a core", p, p.Percent)
-	if alone {
+	alone := e.Tree.Alive <= len(e.Tree.Procs) && !slices.ContainsFunc(e.Tree.Procs, func(o tree.Proc) bool { return o.PPID == p.PID && o.State != "zombie" })
+	if alone && p.Percent > spinning {
 		who += " and has no child"
 	}
 	return who + " (" + why + ")"
 }
+
+// spinning is how much of a core a process takes that does nothing but spin, in
+// percent; on a loaded machine it gets half of one.
+const spinning = 40
 
 // fates says what became of the processes of open calls.
 func (r *Reason) fates() string {
@@ -106,11 +120,13 @@ func (r *Reason) fates() string {
 			continue
 		}
 		switch p := c.Process; {
-		case p.Fate == tree.Gone:
+		case p.Fate == tree.Gone && r.Evidence.Tree.Full:
 			return fmt.Sprintf("the process of %s %q is gone, its completion was lost", c.Tool, c.Argument)
+		case p.Fate == tree.Alive && p.Waits != "" && '0' <= p.Waits[0] && p.Waits[0] <= '9': // another one's, with its name
+			return p.Waits
 		case p.Fate == tree.Alive && p.Waits != "":
-			return fmt.Sprintf("%d %s: %s", p.PID, p.Command, p.Waits)
-		case p.Fate == tree.None && c.Tool == "shell":
+			return fmt.Sprintf("%d %s %s", p.PID, p.Command, p.Waits)
+		case p.Fate == tree.None && c.Tool == "shell" && r.Evidence.Tree.Full && r.Evidence.Tree.Tools == 0:
 			return fmt.Sprintf("no process runs %s %q", c.Tool, c.Argument)
 		}
 	}

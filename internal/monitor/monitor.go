@@ -122,7 +122,7 @@ func (m *Monitor) started(at time.Time, c *events.Call) Note {
 		note = Replaced
 	}
 	m.opened++
-	m.open[c.ID] = &openCall{Call: *c, seq: m.opened, start: at, told: at}
+	m.open[c.ID] = &openCall{Call: *c, seq: m.opened, start: at, told: earliest(at, m.heldFrom, m.heldTo)}
 	return note
 }
 
@@ -172,10 +172,21 @@ func (m *Monitor) Held(from, to time.Time) {
 	}
 	for _, c := range m.open {
 		move(&c.start, from, to)
+		c.told = earliest(c.told, from, to)
 	}
 	for _, t := range m.background {
 		move(&t.since, from, to)
 	}
+}
+
+// earliest is when a call may have begun that was read in a hold or just after
+// it: as early as the hold. Its process may be that old.
+func earliest(told, from, to time.Time) time.Time {
+	const just = 100 * time.Millisecond
+	if told.Before(from) || told.After(to.Add(just)) {
+		return told
+	}
+	return from
 }
 
 // move adds to t what of the span lies behind it.
@@ -278,7 +289,7 @@ func (m *Monitor) Next(at time.Time) time.Time {
 		return j.deadline
 	}
 	var next time.Time
-	for _, t := range []time.Time{deadline.Add(m.policy.Tick), deadline.Add(m.policy.Busy), after(m.start, m.policy.Max)} {
+	for _, t := range []time.Time{deadline.Add(m.policy.Tick), deadline.Add(m.enough() + 2*m.policy.Tick), m.another(), deadline.Add(m.policy.Busy), after(m.start, m.policy.Max)} {
 		if t.After(at) && (next.IsZero() || t.Before(next)) {
 			next = t
 		}

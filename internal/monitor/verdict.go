@@ -195,7 +195,7 @@ func (m *Monitor) reason(at time.Time, j *judgement) *Reason {
 		Silence:    Span(at.Sub(m.lastEvent)),
 		NoProgress: Span(at.Sub(m.lastReal)),
 		Elapsed:    Span(at.Sub(m.start)),
-		LastEvent:  m.lastName(),
+		LastEvent:  tree.Shown(m.lastName()),
 		Attempts:   m.attempts,
 		Witness:    "stream",
 		OpenCalls:  []Call{},
@@ -203,14 +203,14 @@ func (m *Monitor) reason(at time.Time, j *judgement) *Reason {
 	}
 	for _, c := range m.calls() {
 		r.OpenCalls = append(r.OpenCalls, Call{
-			ID: c.ID, Tool: c.Tool, Argument: c.Argument,
+			ID: c.ID, Tool: tree.Shown(c.Tool), Argument: c.Argument,
 			Elapsed: Span(at.Sub(c.start)), Declared: Span(c.Declared), Deadline: Millis{m.callDeadline(c)},
 			Process: m.tree.runner(c.ID),
 		})
 	}
 	for _, t := range m.tasks() {
 		r.Background = append(r.Background, Call{
-			ID: t.ID, Tool: t.Tool, Argument: t.Argument, TaskID: t.TaskID, PID: t.PID,
+			ID: t.ID, Tool: tree.Shown(t.Tool), Argument: t.Argument, TaskID: t.TaskID, PID: t.PID,
 			Elapsed: Span(at.Sub(t.since)), Process: m.tree.runner(t.ID),
 		})
 	}
@@ -221,7 +221,7 @@ func (m *Monitor) reason(at time.Time, j *judgement) *Reason {
 		}
 	}
 	r.Summary = r.summary()
-	if fact := r.telling(); fact != "" {
+	if fact := r.telling(j.state); fact != "" {
 		r.Summary += "; " + fact
 	}
 	return r

@@ -22,16 +22,17 @@ import (
 // quietBytes and quietRate are what may arrive on, or leave by, the tree's
 // sockets in one direction only. A keep-alive is answered in kind (the ping of
 // HTTP/2 by its 17 bytes, 39 below TLS) and cancels out; a server that keeps a
-// stream of events open sends a comment of some 50 bytes every 15 s. A token a
-// second is 100 to 300 bytes a second, and the smallest of them, that stay
-// below, are known by coming in every sample of the window.
+// stream of events open sends a comment of some 50 bytes every 15 s, behind 200
+// to 400 bytes of header, once. A token a second is 100 to 300 bytes a second,
+// and the smallest of them, that stay below, are known by coming in nearly every
+// sample of the window.
 //
 // quietDisk is storage in bytes a second: an idle agent wrote up to 8 KB in
 // 30 s to its own log.
 const (
 	quietShare = 0.05
 	quietBytes = 64   // bytes
-	quietRate  = 8    // bytes a second
+	quietRate  = 30   // bytes a second
 	quietDisk  = 1024 // bytes a second
 	quietFile  = 16 << 10
 	trickle    = 3 // samples that a row of arrivals takes
@@ -58,6 +59,7 @@ type witness struct {
 	samples []sample
 	last    *tree.Activity // the newest, with all that it says
 	at      time.Time      // of last
+	silence int            // how often was begun anew
 }
 
 // sample is what has to be kept of an Activity to judge by.
@@ -65,6 +67,7 @@ type sample struct {
 	at       time.Time
 	span     time.Duration
 	cpu      time.Duration // Unknown
+	own      time.Duration // of it, by the agent's own session
 	disk     int64         // Unknown
 	received int64         // Unknown
 	sent     int64         // Unknown
@@ -74,7 +77,21 @@ type sample struct {
 	runnable bool
 }
 
-func (w *witness) forget() { w.samples, w.last, w.at = w.samples[:0], nil, time.Time{} }
+func (w *witness) forget() {
+	w.samples, w.last, w.at = w.samples[:0], nil, time.Time{}
+	w.silence++
+}
+
+// Silence numbers the silences: a look belongs to the one it set out in.
+func (m *Monitor) Silence() int { return m.tree.silence }
+
+// lookTime is what a look gets to come back, at least.
+const lookTime = time.Second
+
+// another is when a sample after the last one must have come.
+func (m *Monitor) another() time.Time {
+	return m.tree.at.Add(m.policy.Tick + max(m.policy.Tick, lookTime))
+}
 
 // runner is the process that runs a call; nil where the tree was not asked.
 func (w *witness) runner(call string) *tree.Runner {
@@ -97,7 +114,7 @@ func (m *Monitor) Calls(at time.Time) []tree.Call {
 		list = append(list, tree.Call{ID: c.ID, Tool: c.Tool, Command: c.Argument, Age: Span(at.Sub(c.told))})
 	}
 	for _, t := range m.tasks() {
-		list = append(list, tree.Call{ID: t.ID, Tool: t.Tool, Command: t.Argument, PID: t.PID, Age: Span(at.Sub(t.told))})
+		list = append(list, tree.Call{ID: t.ID, Tool: t.Tool, Command: t.Argument, PID: t.PID, Behind: true, Age: Span(at.Sub(t.told))})
 	}
 	return list
 }
@@ -111,26 +128,16 @@ func (m *Monitor) Sampled(at time.Time, a *tree.Activity) {
 		return
 	}
 	m.tree.samples = append(m.tree.samples, sample{
-		at: at, span: time.Duration(a.Span), cpu: time.Duration(a.CPU), disk: a.Disk,
+		at: at, span: time.Duration(a.Span), cpu: time.Duration(a.CPU), own: time.Duration(a.OwnCPU), disk: a.Disk,
 		received: a.Received, sent: a.Sent, oneWay: a.OneWay,
 		born: a.Born, ended: a.Ended, runnable: a.Runnable > 0,
 	})
-	longest := max(m.settled(), 2*m.policy.Window) + 2*m.policy.Tick
+	longest := 2*m.policy.Window + 2*m.policy.Tick
 	m.tree.samples = slices.DeleteFunc(m.tree.samples, func(s sample) bool { return at.Sub(s.at) > longest })
 }
 
 // Samples is how many looks at the tree this silence has had so far.
 func (m *Monitor) Samples() int { return len(m.tree.samples) }
-
-// settled is how long the tree must have been quiet after it worked, where
-// silence is what is judged: as long as the stream may be silent.
-func (m *Monitor) settled() time.Duration {
-	_, deadline := m.first()
-	if m.Phase() == Tools || deadline.IsZero() {
-		return 0
-	}
-	return deadline.Sub(m.lastEvent)
-}
 
 // Sample is when the tree should be looked at next; zero when it need not be.
 // While lines come nobody looks; from one interval of silence on there is a
@@ -185,26 +192,30 @@ func (m *Monitor) finding(at time.Time, kind Kind, deadline time.Time) Finding {
 	case !m.policy.Confirm:
 		return Unasked
 	case w.last == nil || w.at.Before(deadline):
-		if patience { // whoever looks has not come back
-			return Unverified
+		switch {
+		case !patience:
+			return Waiting
+		case len(w.samples) >= fewest && len(m.why(kind)) > 0:
+			return Busy // whoever looks has not come back, but what was seen last was work
 		}
-		return Waiting
+		return Unverified
 	case w.last.Blind != "":
 		return Unverified
 	case len(w.last.Stopped) > 0:
 		return Stopped
 	case len(w.samples) < fewest:
-		if patience && at.Sub(w.at) >= m.policy.Tick {
+		if patience && !at.Before(m.another()) {
 			return Unverified
 		}
 		return Waiting
 	}
 	t := w.over(m.policy.Window)
-	if t.span < m.enough() && !patience {
+	asked := kind == Tool && len(w.last.Asking) > 0 // nothing will come but an answer
+	if t.span < m.enough() && at.Before(deadline.Add(m.enough()+2*m.policy.Tick)) && !asked {
 		return Waiting
 	}
 	switch why := m.why(kind); {
-	case len(why) > 0:
+	case len(why) > 0 && !asked:
 		return Busy
 	case t.cpu == tree.Unknown:
 		return Unverified
@@ -218,14 +229,11 @@ func (m *Monitor) finding(at time.Time, kind Kind, deadline time.Time) Finding {
 func (m *Monitor) why(kind Kind) []string {
 	w := &m.tree
 	var why []string
-	window, worked := w.over(m.policy.Window), m.worked()
-	if d := m.settled(); !worked.busy() && d > 2*m.policy.Window {
-		worked = w.over(d)
-	}
+	window, worked := w.over(m.policy.Window), m.worked(kind)
 	if worked.busy() {
 		why = append(why, fmt.Sprintf("%.1f %% of a core over %s", worked.percent(), Span(worked.span)))
-	} else if window.runnable {
-		why = append(why, "somebody wants to run in every sample")
+	} else if window.starved() {
+		why = append(why, fmt.Sprintf("%.1f %% of a core over %s, and more was wanted in every look", window.percent(), Span(window.span)))
 	}
 	if kind != Reconnect && window.flows() { // an attempt to reconnect is bytes, and no progress
 		why = append(why, fmt.Sprintf("%s received and %s sent in %s", size(window.received), size(window.sent), Span(window.span)))
@@ -240,20 +248,35 @@ func (m *Monitor) why(kind Kind) []string {
 }
 
 // worked is what the tree did lately: over the window or twice that, whichever
-// is less. Garbage is collected in bursts, and work goes on.
-func (m *Monitor) worked() total {
+// is less. Garbage is collected in bursts, and work goes on. Where processes of
+// its own run all open calls, what the agent itself does is not the calls' work.
+func (m *Monitor) worked(kind Kind) total {
 	window, double := m.tree.over(m.policy.Window), m.tree.over(2*m.policy.Window)
+	if kind == Tool && m.allRun() {
+		window, double = window.without(), double.without()
+	}
 	if double.percent() <= window.percent() {
 		return double
 	}
 	return window
 }
 
+// allRun reports whether each open call has a live process of its own.
+func (m *Monitor) allRun() bool {
+	for id := range m.open {
+		if r := m.tree.runner(id); r == nil || r.Fate != tree.Alive {
+			return false
+		}
+	}
+	return len(m.open) > 0
+}
+
 // total is what the tree did over the end of a silence.
 type total struct {
 	sample
 	count    int
-	arriving int // samples in which something went one way
+	arriving int           // samples in which something went one way
+	known    time.Duration // of the span, that in which cpu is known
 }
 
 // over adds up the last samples, as many as cover d, all if they do not.
@@ -269,7 +292,11 @@ func (w *witness) over(d time.Duration) total {
 		t.born += s.born
 		t.ended += s.ended
 		t.runnable = t.runnable && s.runnable
+		if s.cpu != tree.Unknown {
+			t.known += s.span
+		}
 		add(&t.cpu, s.cpu)
+		t.own += s.own
 		add(&t.disk, s.disk)
 		add(&t.received, s.received)
 		add(&t.sent, s.sent)
@@ -294,17 +321,32 @@ func add[T time.Duration | int64](sum *T, n T) {
 }
 
 func (t *total) busy() bool {
-	return t.cpu != tree.Unknown && t.cpu.Seconds() >= quietShare*t.span.Seconds() && t.span > 0
+	return t.cpu != tree.Unknown && t.cpu.Seconds() >= quietShare*t.known.Seconds() && t.known > 0
 }
 
 func (t *total) percent() float64 {
-	if t.cpu == tree.Unknown || t.span <= 0 {
+	if t.cpu == tree.Unknown || t.known <= 0 {
 		return tree.Unknown
 	}
-	return float64(int(1000*t.cpu.Seconds()/t.span.Seconds()+0.5)) / 10
+	return float64(int(1000*t.cpu.Seconds()/t.known.Seconds()+0.5)) / 10
+}
+
+// without is the same without the agent's own session.
+func (t total) without() total {
+	if t.cpu != tree.Unknown {
+		t.cpu = max(0, t.cpu-t.own)
+	}
+	return t
+}
+
+// starved reports whether somebody wanted a processor in every look and got
+// some of one. It is not enough to want: a timer that fires as often as is
+// looked was met by chance up to seven times in a row.
+func (t *total) starved() bool {
+	return t.runnable && t.count >= trickle && t.cpu.Seconds() >= quietShare/2*t.span.Seconds()
 }
 
 // flows reports whether more went one way than keep-alives make.
 func (t *total) flows() bool {
-	return t.oneWay > quietBytes+int64(quietRate*t.span.Seconds()) || t.arriving >= trickle && t.arriving == t.count
+	return t.oneWay > quietBytes+int64(quietRate*t.span.Seconds()) || t.count >= trickle && 3*t.arriving >= 2*t.count
 }

@@ -187,7 +187,11 @@ func (p *replay) take(f *fact) {
 	if p.mon == nil {
 		return
 	}
-	p.advance(f.at)
+	before := f.at
+	if f.what == sampled {
+		before = before.Add(-time.Millisecond) // a look at the deadline is heard before it is judged
+	}
+	p.advance(before)
 	p.last = f.at
 	switch f.what {
 	case line:

@@ -27,7 +27,7 @@ type Restarts struct {
 
 // next is the attempt that follows a turn, and when.
 func (p *Restarts) next(t Turn, r *supervise.Report) (next Turn, wait time.Duration, again bool) {
-	if r.Outcome != supervise.Hang || t.Restart >= p.Most || !p.safe(r) {
+	if r.Outcome != supervise.Hang || t.Restart >= p.Most || r.Told != 0 || len(r.Teardown.Left) > 0 || !p.safe(r) {
 		return Turn{}, 0, false
 	}
 	next = t

@@ -74,6 +74,7 @@ type session struct {
 	Config
 	resume string
 	report Report
+	late   syscall.Signal // came after its turn, and ends the session
 }
 
 // Run runs a session to its end.
@@ -115,6 +116,11 @@ func (s *session) turn(prompt string) bool {
 		t = next
 	}
 	s.report.Turns++
+	s.forget()
+	if s.late != 0 && s.Talks {
+		s.stopped(s.late)
+		return true
+	}
 	return s.over()
 }
 
@@ -147,18 +153,44 @@ func (s *session) count(r *supervise.Report) {
 
 // over reports whether the session ends with this turn. A hang and an
 // interruption are not the end of a conversation, nor is a result that is an
-// error; anything else is.
+// error; anything else is, and so is being told to stop, whatever came of the
+// turn meanwhile.
 func (s *session) over() bool {
 	r := &s.report
+	if r.Told != 0 {
+		over := !s.interrupts(r.Told)
+		if over && s.Talks {
+			s.stopped(r.Told)
+		}
+		return over
+	}
 	switch {
 	case r.Outcome == supervise.Success, r.Outcome == supervise.Hang:
 		return false
 	case r.Outcome == supervise.Failed && r.Result:
 		return false
 	case r.Outcome == supervise.Stopped:
-		return s.Interrupts == nil || !s.Interrupts(syscall.Signal(r.ExitCode-128))
+		return !s.interrupts(syscall.Signal(r.ExitCode - 128))
 	}
 	return true
+}
+
+func (s *session) interrupts(sig syscall.Signal) bool {
+	return s.Interrupts != nil && s.Interrupts(sig)
+}
+
+// forget drops the interruptions that came too late for their turn.
+func (s *session) forget() {
+	for {
+		select {
+		case sig := <-s.Stop:
+			if !s.interrupts(sig) {
+				s.late = sig
+			}
+		default:
+			return
+		}
+	}
 }
 
 // ask waits for the next prompt and reports whether there is none.

@@ -12,6 +12,7 @@ import (
 // onSignal ends the turn; a second signal leaves the polite step out.
 func (t *turn) onSignal(sig syscall.Signal) {
 	t.signals++
+	t.report.Told = sig
 	name := process.SignalName(sig)
 	t.Log.Record(t.Now(), slog.LevelWarn, "signal", slog.String("signal", name), slog.Int("count", t.signals))
 	t.end(&cause{outcome: Stopped, message: "stopped by " + name, signal: sig})
@@ -81,8 +82,14 @@ func (t *turn) giveUp() {
 	}
 }
 
-// join ends what runs beside the owner.
+// join ends what runs beside the owner. Somebody who still looks at the tree is
+// not waited for.
 func (t *turn) join() {
+	if done := t.child.Sampled; done != nil && t.looking {
+		go func() { <-t.looks; done() }()
+	} else if done != nil {
+		done()
+	}
 	_ = t.child.Stdin.Close() // the writer may have done it
 	t.drain.stop()
 	<-t.drain.done

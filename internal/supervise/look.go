@@ -26,11 +26,11 @@ func (t *turn) sampleDue() time.Time {
 // in uninterruptible sleep can take as long as that. Whoever has not come back
 // by a tick after the deadline is not waited for.
 func (t *turn) look(now time.Time) {
-	t.looking = true
+	t.looking, t.silent = true, t.mon.Silence()
 	deadline := t.mon.Deadline()
 	late := !deadline.IsZero() && !now.Before(deadline)
+	explain := late || !t.askDue.IsZero()
 	t.askDue = time.Time{}
-	explain := late || t.Asks != nil
 	go func() { t.looks <- t.child.Sample(now, late, explain) }()
 }
 
@@ -45,13 +45,32 @@ func (t *turn) onLook(snap *tree.Snapshot) {
 	}
 	a := t.watch.Next(snap, t.mon.Calls(snap.At))
 	t.asks(&a)
-	if t.seen.After(snap.At) {
+	if t.mon.Silence() != t.silent {
 		t.watch.Reset() // a line came meanwhile: another silence
 		return
 	}
+	t.stops(snap.At, &a)
 	t.mon.Sampled(snap.At, &a)
-	t.Log.Record(snap.At, slog.LevelDebug, "sample", attrs(&a)...)
+	kept := a
+	kept.Procs = nil // who waits for what stands in the verdict
+	t.Log.Record(snap.At, slog.LevelDebug, "sample", attrs(&kept)...)
 	t.judge(snap.At)
+}
+
+// stops forgives the time in which the agent was stopped, once it goes on: a
+// stop is no hang, and who goes on has to find its feet. A person cannot put a
+// verdict off by it for longer than by work.
+func (t *turn) stops(at time.Time, a *tree.Activity) {
+	switch {
+	case len(a.Stopped) > 0 && t.stopped.IsZero():
+		t.stopped = at
+	case len(a.Stopped) == 0 && !t.stopped.IsZero():
+		from := t.stopped
+		t.stopped = time.Time{}
+		if t.rested += at.Sub(from); t.rested <= t.Policy.Busy {
+			t.hold(from, at, "the agent was stopped")
+		}
+	}
 }
 
 const (
@@ -123,6 +142,9 @@ func (t *turn) doubted(at time.Time, v *monitor.Verdict) {
 	case finding == t.doubt:
 	case finding != monitor.Waiting:
 		t.Log.Record(at, slog.LevelWarn, "suspected", attrs(v.Reason)...)
+		if t.doubts++; t.doubts > mostDoubts {
+			break
+		}
 		t.Say(fmt.Sprintf("past its deadline, but waited for, at most %s: %s",
 			monitor.Span(v.Reason.Deadline.Add(t.Policy.Busy).Sub(at)), v.Reason.Summary))
 	case v.State == monitor.Fine:
@@ -130,6 +152,9 @@ func (t *turn) doubted(at time.Time, v *monitor.Verdict) {
 	}
 	t.doubt = finding
 }
+
+// mostDoubts is how many suspicions of a turn are told to a person.
+const mostDoubts = 5
 
 // mostTold is how many processes of a verdict are shown to a person; the log
 // has them all.

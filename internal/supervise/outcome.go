@@ -55,8 +55,9 @@ type Report struct {
 	Started   bool
 	Teardown  process.Teardown
 	Counts    Counts
-	Silence   time.Duration // the longest, while we listened
-	Tokens    events.Tokens // as the result tells
+	Told      syscall.Signal // by which we were told to stop, whatever came of the turn; 0 if we were not
+	Silence   time.Duration  // the longest, while we listened
+	Tokens    events.Tokens  // as the result tells
 }
 
 // Counts are what a turn saw.

@@ -63,6 +63,8 @@ type Child struct {
 	// process may wait for it. Full means that who is not found is not there,
 	// explain asks what each one waits for.
 	Sample func(at time.Time, full, explain bool) tree.Snapshot
+	// Sampled is called when nobody will look any more; may be nil.
+	Sampled func()
 }
 
 // Config is what a turn is run with.
@@ -140,7 +142,11 @@ type turn struct {
 	watch   tree.Watch
 	looks   chan tree.Snapshot
 	looking bool            // somebody looks at the tree
+	silent  int             // in which silence it set out
 	doubt   monitor.Finding // what was last said of a deadline that has passed
+	doubts  int             // how often something was
+	stopped time.Time       // since when the agent or its tools were seen to be stopped; zero while they are not
+	rested  time.Duration   // for how long they were, so far
 	slept   time.Duration   // up to which suspensions were told
 
 	shown  time.Time // when something was shown last
@@ -221,6 +227,7 @@ func (t *turn) launch() (child Child, err error) {
 		case sig := <-t.Stop:
 			cancel()
 			t.signals++
+			t.report.Told = sig
 			name := process.SignalName(sig)
 			t.Log.Record(t.Now(), slog.LevelWarn, "signal", slog.String("signal", name), slog.Int("count", t.signals))
 			t.cause = &cause{outcome: Stopped, message: "stopped by " + name, signal: sig}

@@ -7,6 +7,7 @@ type Call struct {
 	Tool    string
 	Command string // its telling argument, at most 200 runes; of a shell, the command
 	PID     int    // of a background shell, as it was reported; 0 where it was not
+	Behind  bool   // it is work in the background, no open call
 	Age     Span   // since it was started, at the time of the snapshot
 }
 
@@ -18,12 +19,18 @@ type Activity struct {
 	// nothing can be said to have happened.
 	Span Span `json:"span_ms"`
 
-	Alive    int  `json:"alive"`    // processes, zombies left out
-	Tools    int  `json:"tools"`    // of those, the ones outside of the agent's own session
-	Born     int  `json:"born"`     // tools that are here and were not
-	Ended    int  `json:"ended"`    // tools that were here and are not
-	Runnable int  `json:"runnable"` // processes that run or want to (R); who waits for a disk (D) may do so for ever
-	CPU      Span `json:"cpu_ms"`   // used in the span by the whole tree, the dead included; Unknown
+	Alive    int  `json:"alive"`      // processes, zombies left out
+	Tools    int  `json:"tools"`      // of those, the ones outside of the agent's own session
+	Born     int  `json:"born"`       // tools that are here and were not
+	Ended    int  `json:"ended"`      // tools that were here and are not
+	Runnable int  `json:"runnable"`   // processes that run or want to (R); who waits for a disk (D) may do so for ever
+	CPU      Span `json:"cpu_ms"`     // used in the span by the whole tree, the dead included; Unknown
+	OwnCPU   Span `json:"own_cpu_ms"` // of it, what processes of the agent's own session used
+
+	// Forgotten are processes that no counter here speaks of, nor any other
+	// count but Alive: tools that have left the agent's tree and belong to no
+	// call, as a daemon does that a finished tool has left behind.
+	Forgotten int `json:"forgotten,omitempty"`
 
 	Disk     int64 `json:"disk_bytes"`     // read from and written to storage; Unknown
 	Received int64 `json:"received_bytes"` // on TCP sockets; Unknown

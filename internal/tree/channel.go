@@ -55,7 +55,7 @@ func inD(channel string) string {
 			return uninterruptible + ": " + family.text
 		}
 	}
-	return uninterruptible + ": " + shown(channel)
+	return uninterruptible + ": " + Shown(channel)
 }
 
 // asleepIn is what a process waits for, by the kernel function alone.

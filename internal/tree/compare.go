@@ -13,6 +13,9 @@ type change struct {
 	was, now *table        // was is nil at the first one
 	span     time.Duration // between them
 	ended    []int         // rows of was that are not there any more, not even as zombies
+	apart    map[ID]bool   // who is forgotten
+	were     map[ID]bool   // who was
+	runs     map[ID]bool   // who runs a call
 }
 
 func newChange(was, now *table) *change {
@@ -55,6 +58,10 @@ func (c *change) count(a *Activity) {
 			continue
 		}
 		a.Alive++
+		if c.apart[r.ID] {
+			a.Forgotten++
+			continue
+		}
 		if r.State == 'R' {
 			a.Runnable++
 		}
@@ -62,7 +69,7 @@ func (c *change) count(a *Activity) {
 			continue
 		}
 		a.Tools++
-		if c.was != nil && c.born(r) {
+		if c.was != nil && c.born(r) && !c.runs[r.ID] { // that a call is run is no news
 			a.Born++
 		}
 	}
@@ -70,7 +77,7 @@ func (c *change) count(a *Activity) {
 		return
 	}
 	for i, r := range c.was.rows {
-		if lives(r) && c.was.tool(i) && !c.now.alive(r.ID) {
+		if lives(r) && c.was.tool(i) && !c.now.alive(r.ID) && !c.forgot(i) {
 			a.Ended++
 		}
 	}
@@ -175,6 +182,9 @@ func (c *change) cpu(l *ledger) Span {
 	if c.now.known(ownCPU) {
 		used = max(used, c.rowsCPU(l))
 	}
+	if used > 0 {
+		used = max(0, used-time.Duration(c.aside(ownCPU, waitedCPU)))
+	}
 	return span(used)
 }
 
@@ -220,5 +230,5 @@ func (c *change) disk(l *ledger) int64 {
 			credited[c.was.rows[j].ID] = true
 		}
 	}
-	return max(l.settle(c.sum(diskBytes)), c.growth(diskBytes, credited), 0)
+	return max(0, max(l.settle(c.sum(diskBytes)), c.growth(diskBytes, credited))-c.aside(diskBytes))
 }

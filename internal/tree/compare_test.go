@@ -77,7 +77,7 @@ func TestCPU(t *testing.T) {
 		{"whole milliseconds, as they come back from a log",
 			snap(0, theAgent()), snap(5, theAgent(cpu(1999*time.Microsecond))), Span(1 * ms)},
 	} {
-		t.Run(tt.name, func(t *testing.T) { equal(t, "CPU", second(tt.was, tt.now).CPU, tt.want) })
+		t.Run(tt.name, func(t *testing.T) { equal(t, "CPU", second(tt.was, tt.now, everybody...).CPU, tt.want) })
 	}
 }
 

@@ -86,5 +86,8 @@ func wordy(c byte) bool {
 	return c == '_' || c == '-' || c == '.'
 }
 
-// folded has one blank for any white space, and none at the ends.
-func folded(s string) string { return strings.Join(strings.Fields(s), " ") }
+// folded has one blank for any white space, none at the ends, and no quotes: the
+// shell takes them away from what it executes.
+func folded(s string) string { return strings.Join(strings.Fields(unquote.Replace(s)), " ") }
+
+var unquote = strings.NewReplacer(`"`, "", "'", "", `\`, "")

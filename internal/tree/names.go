@@ -14,27 +14,27 @@ func (p *Proc) String() string { return strconv.Itoa(p.PID) + " " + clipped(p.Co
 // command is a process's command line, fit to be shown.
 func command(r *Row) string {
 	if len(r.Argv) == 0 {
-		return shown("[" + r.Name + "]")
+		return Shown("[" + r.Name + "]")
 	}
-	return shown(clipped(strings.Join(r.Argv, " "), maxShown))
+	return Shown(clipped(strings.Join(r.Argv, " "), maxShown))
 }
 
 // name is how the process with that pid is called in a sentence: "807 node",
 // or its pid alone if it is not there.
 func (t *table) name(pid int) string {
 	if i, ok := t.byPID[pid]; ok && t.rows[i].Name != "" {
-		return strconv.Itoa(pid) + " " + shown(t.rows[i].Name)
+		return strconv.Itoa(pid) + " " + Shown(t.rows[i].Name)
 	}
 	return strconv.Itoa(pid)
 }
 
-// shown has a question mark for whatever might repaint a terminal or turn its
+// Shown has a question mark for whatever might repaint a terminal or turn its
 // text around, and for what is not UTF-8 and would not come back from a log.
-func shown(s string) string {
+func Shown(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r < 0x20, 0x7f <= r && r < 0xa0, r == '\uFFFD',
-			0x200e <= r && r <= 0x200f, 0x2028 <= r && r <= 0x202e, 0x2066 <= r && r <= 0x2069:
+			r == 0x61c, 0x200e <= r && r <= 0x200f, 0x2028 <= r && r <= 0x202e, 0x2066 <= r && r <= 0x2069:
 			return '?'
 		}
 		return r

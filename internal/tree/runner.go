@@ -75,6 +75,7 @@ var tellings = [][]string{
 	{stoppedNow, frozen},
 	{uninterruptible},
 	{receivesFromPeer},
+	{waitsForLock},
 	{readsPipe},
 	{waitsForPeers},
 }

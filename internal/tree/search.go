@@ -117,6 +117,40 @@ func (l *linker) starts() {
 			l.take(c, r[0], byStart)
 		}
 	}
+	l.onlyOne()
+}
+
+// onlyOne links the one shell call that has nobody to the one tool below the
+// agent that runs nothing, if it was started since, however late: a loaded agent
+// has taken six seconds.
+func (l *linker) onlyOne() {
+	agent, ok := l.byID[l.snap.Agent]
+	var shell *Call
+	for _, c := range l.calls {
+		switch {
+		case c.Behind || c.Tool != "shell" || l.links[c.ID] != nil:
+		case shell != nil || !ok:
+			return
+		default:
+			shell = c
+		}
+	}
+	if shell == nil {
+		return
+	}
+	row := -1
+	for i, r := range l.rows {
+		if !l.leads(i) || !l.below(i, agent) || !startedSince(r, shell) {
+			continue
+		}
+		if row >= 0 {
+			return
+		}
+		row = i
+	}
+	if row >= 0 {
+		l.take(shell, row, byStart)
+	}
 }
 
 // leads reports whether a row is how a tool looks that the agent has just

@@ -29,26 +29,35 @@ func traffic(rows []*Row) map[wire]Socket {
 
 // network is what went over TCP in the span. A connection that was not there
 // before was opened since, and all of it counts, unless it is its process that
-// was overlooked.
+// was overlooked. Where not all sockets could be seen, the sums are unknown; but
+// what was seen to go one way went, and is told.
 func (c *change) network() (received, sent, oneWay int64) {
-	switch {
-	case !c.now.snap.Sockets:
-		return Unknown, Unknown, Unknown
-	case c.was == nil:
+	if c.was == nil {
+		if !c.now.snap.Sockets {
+			return Unknown, Unknown, Unknown
+		}
 		return 0, 0, 0
-	case !c.was.snap.Sockets:
-		return Unknown, Unknown, Unknown
 	}
+	whole := c.now.snap.Sockets && c.was.snap.Sockets
 	before := traffic(c.was.rows)
-	seen := slices.DeleteFunc(slices.Clone(c.now.rows), func(r *Row) bool { return c.before(r) == nil && !c.newborn(r) })
+	seen := slices.DeleteFunc(slices.Clone(c.now.rows), func(r *Row) bool { return c.apart[r.ID] || c.before(r) == nil && !c.newborn(r) })
 	for w, s := range traffic(seen) {
+		if _, old := before[w]; !old && !c.was.snap.Sockets {
+			continue // it may have been there all the time
+		}
 		in := max(0, s.Received-before[w].Received)
 		out := max(0, s.Sent-before[w].Sent)
 		received += in
 		sent += out
 		oneWay += max(in-out, out-in)
 	}
-	return received, sent, oneWay
+	switch {
+	case whole:
+		return received, sent, oneWay
+	case oneWay > 0:
+		return Unknown, Unknown, oneWay
+	}
+	return Unknown, Unknown, Unknown
 }
 
 // maxPeers is how many connections of a process are shown.
@@ -61,7 +70,7 @@ func peers(r *Row) []Peer {
 		if len(all) == maxPeers {
 			break
 		}
-		all = append(all, Peer{Peer: shown(s.Peer), Received: s.Received, Sent: s.Sent, Quiet: span(s.Quiet)})
+		all = append(all, Peer{Peer: Shown(s.Peer), Received: s.Received, Sent: s.Sent, Quiet: span(s.Quiet)})
 	}
 	return all
 }

@@ -12,6 +12,7 @@ type Watch struct {
 	cpu   ledger
 	disk  ledger
 	links map[string]*link // by call
+	apart map[ID]bool      // who was forgotten at the last look
 }
 
 // Next takes the next snapshot and says what happened since the last one. Open
@@ -30,18 +31,25 @@ func (w *Watch) Next(cur *Snapshot, calls []Call) Activity {
 	w.last = c.now
 	w.rest(c)
 
+	owners := w.link(c.now, calls)
+	c.were, c.apart = w.apart, w.forget(c.now, calls, owners)
+	c.runs = map[ID]bool{}
+	for _, known := range w.links {
+		c.runs[known.id] = true
+	}
 	a := Activity{Span: span, Full: cur.Full}
 	c.count(&a)
 	a.CPU, a.Disk = c.cpu(&w.cpu), c.disk(&w.disk)
+	a.OwnCPU = c.ownSession()
 	a.Received, a.Sent, a.OneWay = c.network()
-	v := view{change: c, still: w.still, calls: calls, links: w.links, owners: w.link(c.now, calls)}
+	v := view{change: c, still: w.still, calls: calls, links: w.links, owners: owners}
 	v.show(&a)
 	return a
 }
 
 // Reset forgets everything but which process runs which call: a new silence
 // begins.
-func (w *Watch) Reset() { *w = Watch{links: w.links} }
+func (w *Watch) Reset() { *w = Watch{links: w.links, apart: w.apart} }
 
 // advance is the time since the last snapshot.
 func (w *Watch) advance(at time.Time) Span {

@@ -17,6 +17,7 @@ const (
 	receivesFromSocket = "receives from a socket"
 	receivesFromPeer   = "receives from "
 	readsPipe          = "reads a pipe"
+	waitsForLock       = "waits for a lock"
 	waitsForEvents     = "waits for events"
 	waitsForPeers      = waitsForEvents + "; connected to "
 	waitsForSignal     = "waits for a signal"
@@ -33,7 +34,7 @@ func (t *table) waits(i int) string {
 	case !lives(r):
 		return "ended, not yet reaped"
 	case r.State == 'T' && w != nil && w.Signal != "":
-		return stoppedNow + " by " + shown(w.Signal)
+		return stoppedNow + " by " + Shown(w.Signal)
 	case r.State == 'T':
 		return stoppedNow
 	case r.State == 't':
@@ -98,7 +99,7 @@ func (t *table) inCall(i int) string {
 	case signals:
 		return waitsForSignal
 	case locking:
-		return about("waits for a lock on ", w.File, "waits for a lock")
+		return about(waitsForLock+" on ", w.File, waitsForLock)
 	case opening:
 		return about("opens ", w.File, "opens a file")
 	}
@@ -117,7 +118,7 @@ func inOther(w *Wait) string {
 	case w.Call == "accept", w.Call == "accept4":
 		return "waits for a connection"
 	}
-	return cmp.Or(asleepIn(w.Channel), "in "+shown(w.Call))
+	return cmp.Or(asleepIn(w.Channel), "in "+Shown(w.Call))
 }
 
 // about is a sentence about a file, or the other one where it is not told.
@@ -125,7 +126,7 @@ func about(what, name, otherwise string) string {
 	if name == "" {
 		return otherwise
 	}
-	return what + clipped(shown(name), 100)
+	return what + clipped(Shown(name), 100)
 }
 
 func isTerminal(name string) bool {
@@ -158,7 +159,7 @@ func (t *table) writes(r *Row) string {
 		return "writes to a full pipe" + t.holders(r, " read by ", " that only itself reads")
 	case strings.HasPrefix(w.File, "socket:"):
 		if s := socket(r); s != nil {
-			return "sends to " + shown(s.Peer)
+			return "sends to " + Shown(s.Peer)
 		}
 		return "sends to a socket"
 	}
@@ -197,7 +198,7 @@ func receives(r *Row) string {
 	if s == nil {
 		return receivesFromSocket
 	}
-	return receivesFromPeer + shown(s.Peer) + forSoLong(", nothing for ", s.Quiet)
+	return receivesFromPeer + Shown(s.Peer) + forSoLong(", nothing for ", s.Quiet)
 }
 
 // connected names the peer that was heard of last. How long that is ago can be
@@ -207,7 +208,7 @@ func connected(r *Row) string {
 	if len(all) == 0 {
 		return ""
 	}
-	s := "; connected to " + shown(all[0].Peer)
+	s := "; connected to " + Shown(all[0].Peer)
 	if len(all) > 1 {
 		s += fmt.Sprintf(" and %d more", len(all)-1)
 	}
