@@ -25,17 +25,23 @@ import (
 // stream of events open sends a comment of some 50 bytes every 15 s, behind 200
 // to 400 bytes of header, once. A token a second is 100 to 300 bytes a second,
 // and the smallest of them, that stay below, are known by coming in nearly every
-// sample of the window.
+// sample of the window, more than a comment every five seconds would. What
+// leaves is a question, a report to somebody, or an upload: only the last says
+// that the agent works.
 //
 // quietDisk is storage in bytes a second: an idle agent wrote up to 8 KB in
 // 30 s to its own log.
 const (
 	quietShare = 0.05
-	quietBytes = 64   // bytes
-	quietRate  = 30   // bytes a second
-	quietDisk  = 1024 // bytes a second
+	measured   = 30 * time.Second       // what the share was measured over
+	oneBurst   = 345 * time.Millisecond // the longest garbage collection seen
+	quietBytes = 64                     // bytes
+	quietRate  = 30                     // bytes a second
+	quietDisk  = 1024                   // bytes a second
 	quietFile  = 16 << 10
-	trickle    = 3 // samples that a row of arrivals takes
+	tinyRate   = 10       // bytes a second
+	quietSent  = 64 << 10 // bytes
+	trickle    = 3        // samples that a row of arrivals takes
 )
 
 // fewest is how many samples evidence needs: what happened lies between two.
@@ -247,16 +253,18 @@ func (m *Monitor) why(kind Kind) []string {
 	return why
 }
 
-// worked is what the tree did lately: over the window or twice that, whichever
-// is less. Garbage is collected in bursts, and work goes on. Where processes of
+// worked is what the tree did lately: over the window, or over twice that but no
+// more than the silence may be, whichever is less. Garbage is collected in
+// bursts, and work goes on. Where processes of
 // its own run all open calls, what the agent itself does is not the calls' work.
 func (m *Monitor) worked(kind Kind) total {
-	window, double := m.tree.over(m.policy.Window), m.tree.over(2*m.policy.Window)
+	double := min(2*m.policy.Window, max(time.Duration(m.limit(m.first())), 2*m.policy.Tick))
+	window, other := m.tree.over(m.policy.Window), m.tree.over(double)
 	if kind == Tool && m.allRun() {
-		window, double = window.without(), double.without()
+		window, other = window.without(), other.without()
 	}
-	if double.percent() <= window.percent() {
-		return double
+	if other.percent() <= window.percent() {
+		return other
 	}
 	return window
 }
@@ -321,7 +329,11 @@ func add[T time.Duration | int64](sum *T, n T) {
 }
 
 func (t *total) busy() bool {
-	return t.cpu != tree.Unknown && t.cpu.Seconds() >= quietShare*t.known.Seconds() && t.known > 0
+	spare := time.Duration(0)
+	if t.known < measured { // too short for bursts to be averaged away
+		spare = min(oneBurst, t.known/4)
+	}
+	return t.cpu != tree.Unknown && t.cpu.Seconds() >= quietShare*t.known.Seconds()+spare.Seconds() && t.known > 0
 }
 
 func (t *total) percent() float64 {
@@ -348,5 +360,7 @@ func (t *total) starved() bool {
 
 // flows reports whether more went one way than keep-alives make.
 func (t *total) flows() bool {
-	return t.oneWay > quietBytes+int64(quietRate*t.span.Seconds()) || t.count >= trickle && 3*t.arriving >= 2*t.count
+	seconds := t.span.Seconds()
+	return t.oneWay > quietBytes+int64(quietRate*seconds) || t.sent > quietSent ||
+		t.count >= trickle && 3*t.arriving >= 2*t.count && t.oneWay > int64(tinyRate*seconds)
 }

@@ -225,7 +225,7 @@ type pipeEnd struct {
 
 // opposite are those who hold the other end.
 func (e pipeEnd) opposite(all []pipeEnd) []int {
-	var pids []int
+	pids := []int{} // nobody, which is more than not having looked
 	for _, o := range all {
 		if (e.reads && o.writes || e.writes && o.reads) && !slices.Contains(pids, o.pid) {
 			pids = append(pids, o.pid)

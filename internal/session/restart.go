@@ -34,8 +34,9 @@ func (p *Restarts) next(t Turn, r *supervise.Report) (next Turn, wait time.Durat
 	next.Restart++
 	switch {
 	case r.Counts.Lines == 0: // it never began: from the start
-	case r.SessionID == "":
+	case !r.Named && t.Resume == "":
 		return Turn{}, 0, false // there is something to go on with, and no name for it
+	case !r.Named: // it has not begun with this prompt
 	default:
 		next.Resume, next.Prompt = r.SessionID, p.Prompt
 	}

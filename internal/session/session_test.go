@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/process"
 	"cursor-wrap/internal/supervise"
 )
 
@@ -67,17 +68,27 @@ func hang(open ...string) supervise.Report {
 	for _, tool := range open {
 		reason.OpenCalls = append(reason.OpenCalls, monitor.Call{Tool: tool})
 	}
-	return supervise.Report{Outcome: supervise.Hang, ExitCode: 2, Message: "idle", Reason: reason, SessionID: "s1", Counts: supervise.Counts{Lines: 5}}
+	return supervise.Report{Outcome: supervise.Hang, ExitCode: 2, Message: "idle", Reason: reason, SessionID: "s1", Named: true, Counts: supervise.Counts{Lines: 5}}
 }
 
 func mute() supervise.Report {
 	h := hang()
-	h.SessionID, h.Counts = "", supervise.Counts{}
+	h.SessionID, h.Named, h.Counts = "", false, supervise.Counts{}
 	return h
 }
 
 func ended(o supervise.Outcome, code int) supervise.Report {
-	return supervise.Report{Outcome: o, ExitCode: code, SessionID: "s1", Counts: supervise.Counts{Lines: 5}}
+	return supervise.Report{Outcome: o, ExitCode: code, SessionID: "s1", Named: true, Counts: supervise.Counts{Lines: 5}}
+}
+
+func told(r supervise.Report, sig syscall.Signal) supervise.Report {
+	r.Told = sig
+	return r
+}
+
+func left(r supervise.Report) supervise.Report {
+	r.Teardown.Left = []process.Ended{{}}
+	return r
 }
 
 func acted(r supervise.Report) supervise.Report {
@@ -87,7 +98,7 @@ func acted(r supervise.Report) supervise.Report {
 
 func TestSession(t *testing.T) {
 	say := func(s ...string) []string { return s }
-	ok := supervise.Report{Outcome: supervise.Success, Result: true, SessionID: "s1", Counts: supervise.Counts{Lines: 5}}
+	ok := supervise.Report{Outcome: supervise.Success, Result: true, SessionID: "s1", Named: true, Counts: supervise.Counts{Lines: 5}}
 	bad := supervise.Report{Outcome: supervise.Failed, ExitCode: 1, Result: true, SessionID: "s1"}
 	ctrlC := ended(supervise.Stopped, 130)
 	keyed := func(sig syscall.Signal) bool { return sig == syscall.SIGINT }
@@ -137,6 +148,14 @@ func TestSession(t *testing.T) {
 			say("a//0 at 0", "a//1 at 1"), nil, 0, 1},
 		{"who spoke without a name cannot go on", Config{First: "a", Restarts: safe}, nil,
 			[]supervise.Report{{Outcome: supervise.Hang, ExitCode: 2, Counts: supervise.Counts{Lines: 1}}}, say("a//0 at 0"), nil, 2, 1},
+		{"who resumed and only muttered is asked the same again", Config{First: "a", Resume: "s0", Restarts: safe}, nil,
+			[]supervise.Report{{Outcome: supervise.Hang, ExitCode: 2, SessionID: "s0", Counts: supervise.Counts{Lines: 1}}, ok}, say("a/s0/0 at 0", "a/s0/1 at 1"), nil, 0, 1},
+		{"nobody starts beside somebody who is left", Config{First: "a", Restarts: safe}, nil,
+			[]supervise.Report{left(hang()), ok}, say("a//0 at 0"), nil, 2, 1},
+		{"who was told to stop does not try again", Config{First: "a", Restarts: safe}, nil,
+			[]supervise.Report{told(hang(), syscall.SIGTERM), ok}, say("a//0 at 0"), nil, 2, 1},
+		{"nor goes on talking", Config{First: "a", Talks: true, Interrupts: keyed}, say("b"),
+			[]supervise.Report{told(ok, syscall.SIGTERM)}, say("a//0 at 0"), nil, 143, 1},
 		{"a command under way is not run twice", Config{First: "a", Restarts: safe}, nil, []supervise.Report{hang("read", "shell")},
 			say("a//0 at 0"), nil, 2, 1},
 		{"a file may be read twice", Config{First: "a", Restarts: safe}, nil, []supervise.Report{hang("read"), ok},

@@ -43,7 +43,7 @@ func (t *turn) onLook(snap *tree.Snapshot) {
 	if t.mon.Samples() == 0 {
 		t.watch.Reset()
 	}
-	a := t.watch.Next(snap, t.mon.Calls(snap.At))
+	a := t.watch.Next(snap, t.calls(snap.At))
 	t.asks(&a)
 	if t.mon.Silence() != t.silent {
 		t.watch.Reset() // a line came meanwhile: another silence
@@ -151,6 +151,16 @@ func (t *turn) doubted(at time.Time, v *monitor.Verdict) {
 		t.Log.Record(at, slog.LevelInfo, "suspicion_lifted", slog.String("finding", string(t.doubt)))
 	}
 	t.doubt = finding
+}
+
+// calls are the open ones. A process ages while the machine sleeps, a call by our
+// clock does not.
+func (t *turn) calls(at time.Time) []tree.Call {
+	calls := t.mon.Calls(at)
+	for i := range calls {
+		calls[i].Age += tree.Span(t.slept - t.sleptBefore)
+	}
+	return calls
 }
 
 // mostDoubts is how many suspicions of a turn are told to a person.

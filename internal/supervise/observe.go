@@ -79,6 +79,7 @@ func (t *turn) observe(at time.Time, ev *events.Event) {
 }
 
 func (t *turn) identify(session string) {
+	t.report.Named = t.report.Named || session != ""
 	if session != "" && session != t.report.SessionID {
 		t.report.SessionID = session
 		if err := t.Log.SetSession(session); err != nil { // the old name is as good a name

@@ -50,6 +50,7 @@ type Report struct {
 	Reason    any    // *monitor.Reason of a hang or of a run whose time was up, process.Exceeded of a limit
 	Advice    string // what to try, where the refusal is a known one
 	SessionID string
+	Named     bool // the agent named the session in this turn
 	Result    bool // the agent said its result
 	Took      time.Duration
 	Started   bool

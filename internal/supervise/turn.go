@@ -149,6 +149,8 @@ type turn struct {
 	rested  time.Duration   // for how long they were, so far
 	slept   time.Duration   // up to which suspensions were told
 
+	sleptBefore time.Duration // of them, what was before the turn
+
 	shown  time.Time // when something was shown last
 	stale  bool      // something has happened since
 	askDue time.Time // when to look whether somebody asks; zero for not at all
@@ -167,6 +169,7 @@ func Run(c Config) Report {
 	}
 	if t.Slept != nil {
 		t.slept = t.Slept()
+		t.sleptBefore = t.slept
 	}
 	t.Log.Record(t.began, slog.LevelInfo, "turn_start")
 	t.mon = monitor.New(c.Policy, t.began)

@@ -35,9 +35,9 @@ type Activity struct {
 	Disk     int64 `json:"disk_bytes"`     // read from and written to storage; Unknown
 	Received int64 `json:"received_bytes"` // on TCP sockets; Unknown
 	Sent     int64 `json:"sent_bytes"`     // likewise
-	// OneWay is what went one way only, the sum over all sockets of how much
-	// more arrived than left, or left than arrived: a keep-alive is answered in
-	// kind and comes to next to nothing, a stream of tokens is not. Unknown.
+	// OneWay is the sum over all sockets of how much more arrived than left: a
+	// keep-alive is answered in kind and comes to next to nothing, a stream of
+	// tokens is not. Unknown.
 	OneWay int64 `json:"one_way_bytes"`
 
 	Busiest []Proc   `json:"busiest,omitempty"` // at most 3, who used the most CPU in the span first; nobody under 1 %

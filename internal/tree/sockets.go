@@ -49,7 +49,7 @@ func (c *change) network() (received, sent, oneWay int64) {
 		out := max(0, s.Sent-before[w].Sent)
 		received += in
 		sent += out
-		oneWay += max(in-out, out-in)
+		oneWay += max(0, in-out)
 	}
 	switch {
 	case whole:

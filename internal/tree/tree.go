@@ -62,7 +62,7 @@ type Wait struct {
 	Child   int    // the pid that it waits for; 0 for any of its children
 	Channel string // the kernel function that it sleeps in
 	Signal  string // of a stopped process: what stopped it, SIGSTOP
-	Holders []int  // pids that hold the other end of File, where it is a pipe
+	Holders []int  // pids that hold the other end of File, where it is a pipe; nil: not looked for
 }
 
 // Snapshot is the tree at one moment. Rows may stand in any order.

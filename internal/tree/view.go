@@ -151,7 +151,7 @@ func (v *view) busiest() []Proc {
 // all that, and forgotten, holds up nobody.
 func (v *view) stopped(i int) bool {
 	r := v.now.rows[i]
-	if r.State != 'T' && r.State != 't' {
+	if r.State != 'T' && r.State != 't' && v.waits[i] != frozen {
 		return false
 	}
 	return v.now.launched(i) || v.owners[i] != "" ||

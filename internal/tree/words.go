@@ -138,6 +138,9 @@ func (t *table) reads(r *Row) string {
 	case isTerminal(w.File):
 		return readsTerminal
 	case strings.HasPrefix(w.File, "pipe:"):
+		if w.Holders == nil {
+			return readsPipe
+		}
 		if len(w.Holders) == 0 {
 			return readsPipe + " that nobody in its tree holds open for writing"
 		}
@@ -153,6 +156,9 @@ func (t *table) writes(r *Row) string {
 	case isTerminal(w.File):
 		return "writes to the terminal"
 	case strings.HasPrefix(w.File, "pipe:"):
+		if w.Holders == nil {
+			return "writes to a full pipe"
+		}
 		if len(w.Holders) == 0 {
 			return "writes to a full pipe that nobody in its tree reads"
 		}
