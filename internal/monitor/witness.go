@@ -331,7 +331,7 @@ func add[T time.Duration | int64](sum *T, n T) {
 func (t *total) busy() bool {
 	spare := time.Duration(0)
 	if t.known < measured { // too short for bursts to be averaged away
-		spare = min(oneBurst, t.known/4)
+		spare = min(oneBurst, t.known/20)
 	}
 	return t.cpu != tree.Unknown && t.cpu.Seconds() >= quietShare*t.known.Seconds()+spare.Seconds() && t.known > 0
 }
