@@ -16,7 +16,7 @@ type directive struct {
 	compile func(c *compiler, rest string) (action, error)
 }
 
-// directives holds all but stdin, life, repeat and on, which concern the scenario itself.
+// directives holds all but stdin, life, repeat, when and on, which concern the scenario itself.
 var directives = map[string]directive{
 	// what the stream says
 	"init":          {"", plain((*agent).sayInit)},

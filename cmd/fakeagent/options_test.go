@@ -109,7 +109,7 @@ func TestTheReadmeNamesEveryWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"stdin", "life", "repeat", "on"}
+	names := []string{"stdin", "life", "repeat", "when", "on"}
 	for name := range directives {
 		names = append(names, name)
 	}

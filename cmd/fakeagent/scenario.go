@@ -80,7 +80,7 @@ func (c *compiler) block(terminator string) ([]step, error) {
 		case word == "" || word[0] == '#':
 			continue
 		case word == "end" && terminator == "":
-			return nil, fmt.Errorf("%s: end without repeat", where)
+			return nil, fmt.Errorf("%s: end without repeat or when", where)
 		case word == terminator:
 			return steps, nil
 		}
@@ -93,7 +93,7 @@ func (c *compiler) block(terminator string) ([]step, error) {
 		}
 	}
 	if terminator != "" {
-		return nil, fmt.Errorf("%s: repeat without end", opened)
+		return nil, fmt.Errorf("%s: no end", opened)
 	}
 	return steps, nil
 }
@@ -120,6 +120,8 @@ func (c *compiler) line(line string, first bool) (action, error) {
 		return nil, err
 	case "repeat":
 		return c.repeat(rest)
+	case "when":
+		return c.when(rest)
 	case "on":
 		return c.on(rest)
 	}
@@ -162,6 +164,31 @@ func (c *compiler) repeat(rest string) (action, error) {
 			}
 		}
 		return nil
+	}, nil
+}
+
+// when plays a block for some starts of the agent only.
+func (c *compiler) when(rest string) (action, error) {
+	var holds func(*agent) bool
+	switch what, text, _ := strings.Cut(rest, " "); {
+	case rest == "fresh":
+		holds = func(a *agent) bool { return a.opts.resume == "" }
+	case rest == "resumed":
+		holds = func(a *agent) bool { return a.opts.resume != "" }
+	case what == "asked" && text != "":
+		holds = func(a *agent) bool { return strings.Contains(a.prompt, text) }
+	default:
+		return nil, fmt.Errorf("when %q: want fresh, resumed or asked TEXT", rest)
+	}
+	steps, err := c.block("end")
+	if err != nil {
+		return nil, err
+	}
+	return func(a *agent) error {
+		if !holds(a) {
+			return nil
+		}
+		return a.play(steps)
 	}, nil
 }
 

@@ -45,7 +45,10 @@ func TestMistakesAreFoundBeforeTheFirstStep(t *testing.T) {
 		"fill 3G":                         "invalid syntax",
 		"fill 4096M":                      "too large",
 		"repeat -1\nend":                  "invalid syntax",
-		"repeat 2\ninit":                  "repeat without end",
+		"repeat 2\ninit":                  "no end",
+		"when asked go\ninit":             "no end",
+		"when asked\nend":                 "want fresh, resumed or asked TEXT",
+		"when told\nend":                  "want fresh, resumed or asked TEXT",
 		"end":                             "end without repeat",
 		"init\nstdin ignore":              "before the first step",
 		"stdin maybe":                     "want ignore or close",
@@ -139,6 +142,18 @@ func TestRepeatMayBeNested(t *testing.T) {
 	out, _, code := play(t, script(t, "repeat 2", "  repeat 3", `    raw "x"`, "  end", `  raw "."`, "end"), "")
 	if out != "xxx.xxx." || code != 0 {
 		t.Errorf("exit %d, %q", code, out)
+	}
+}
+
+func TestWhenTellsStartsApart(t *testing.T) {
+	t.Parallel()
+	file := script(t, "when fresh", `  raw "fresh"`, "  when asked stay", `    raw " stay"`, "  end", "end", "when resumed", `  raw "again"`, "end")
+	for _, start := range []struct{ prompt, args, want string }{
+		{"go", "", "fresh"}, {"please stay here", "", "fresh stay"}, {"stay", "--resume=r", "again"},
+	} {
+		if out, _, code := play(t, file, start.prompt, strings.Fields(start.args)...); out != start.want || code != 0 {
+			t.Errorf("%q %s: exit %d, %q", start.prompt, start.args, code, out)
+		}
 	}
 }
 
