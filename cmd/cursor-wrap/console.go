@@ -15,20 +15,31 @@ const (
 // console writes to stderr without ever blocking whoever writes: what a reader
 // does not take in time is dropped there. The session log has it all.
 type console struct {
-	queue chan []byte
+	queue chan piece
 	done  chan struct{}
 
 	mu      sync.Mutex
 	dropped int
 	midLine bool // the agent's stderr has not ended its line
+	closed  bool
+}
+
+// piece is one write, or who waits for those before it.
+type piece struct {
+	text []byte
+	wait chan struct{}
 }
 
 func newConsole(w io.Writer) *console {
-	c := &console{queue: make(chan []byte, consoleQueue), done: make(chan struct{})}
+	c := &console{queue: make(chan piece, consoleQueue), done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		for b := range c.queue {
-			_, _ = w.Write(b) // nobody is left to tell
+		for p := range c.queue {
+			if p.wait != nil {
+				close(p.wait)
+				continue
+			}
+			_, _ = w.Write(p.text) // nobody is left to tell
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -69,16 +80,44 @@ func (c *console) tell(text string) {
 }
 
 func (c *console) put(b []byte) {
+	if c.closed {
+		return
+	}
 	select {
-	case c.queue <- b:
+	case c.queue <- piece{text: b}:
 	default:
 		c.dropped++
 	}
 }
 
-// close waits, but not for ever, until all is written. Nothing may be written
-// afterwards.
+// settle waits, but not for ever, until all is written that was said so far.
+func (c *console) settle() {
+	wait := make(chan struct{})
+	c.mu.Lock()
+	ended := c.closed
+	if !ended {
+		select {
+		case c.queue <- piece{wait: wait}:
+		default:
+			ended = true // it is behind by far, and its reader does not read
+		}
+	}
+	c.mu.Unlock()
+	if ended {
+		return
+	}
+	select {
+	case <-wait:
+	case <-time.After(consoleWait):
+	}
+}
+
+// close waits, but not for ever, until all is written. What is written
+// afterwards is lost.
 func (c *console) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
 	close(c.queue)
 	select {
 	case <-c.done:

@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/term"
 
 	"cursor-wrap/internal/format"
 	"cursor-wrap/internal/journal"
@@ -32,9 +36,12 @@ type job struct {
 	stop  chan syscall.Signal
 
 	running *running
-	person  *person // nil where nobody sits at a terminal
-	turns   int     // that were started, and attempts
-	session string  // its id, once it is known
+	person  *person  // nil where nobody sits at a terminal
+	aside   []string // what is said of the processes of a hang, below the text that tells of it
+
+	mu      sync.Mutex // for what /status may ask at any time
+	turns   int        // that were started
+	session string     // its id, once it is known
 }
 
 // run runs the session and says how it was.
@@ -51,6 +58,9 @@ func (j *job) run(first string) int {
 	}()
 	j.recordStart(len(first))
 	report := session.Run(j.config(first))
+	if j.person != nil {
+		j.person.end()
+	}
 	<-pruned
 	if !j.print && j.person == nil && report.Turns == 0 && report.Outcome == supervise.Success {
 		report.Outcome, report.ExitCode = supervise.Usage, supervise.ExitCode(supervise.Usage, 0)
@@ -82,7 +92,11 @@ func (j *job) config(first string) session.Config {
 
 // turn runs one turn.
 func (j *job) turn(t session.Turn, goesOn session.GoesOn) supervise.Report {
-	j.turns++
+	if t.Restart == 0 {
+		j.mu.Lock()
+		j.turns++
+		j.mu.Unlock()
+	}
 	var unfollow func()
 	c := supervise.Config{
 		Launch: func(ctx context.Context) (supervise.Child, error) {
@@ -100,21 +114,35 @@ func (j *job) turn(t session.Turn, goesOn session.GoesOn) supervise.Report {
 			return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Sample: look.Sample, Sampled: look.Close}, nil
 		},
 		Prompt: []byte(t.Prompt), Policy: j.policy, Tick: j.policy.Tick, KillGrace: j.killGrace,
-		SessionID: t.Resume, Log: j.log, Out: j.output(), Silent: !j.synthetic, Stderr: j.con, Say: j.say,
+		SessionID: t.Resume, Log: turnLog{j.log, j}, Out: j.output(), Silent: !j.synthetic, Stderr: j.con, Say: j.say,
 		Stop: j.stop, Now: j.now, Slept: process.Suspended, GoesOn: goesOn,
 	}
 	if j.person != nil {
 		j.person.begin(&c)
-		defer j.person.end()
+		defer j.person.rests()
 	}
 	report := supervise.Run(c)
 	if unfollow != nil {
 		unfollow()
 	}
-	if report.SessionID != "" {
-		j.session = report.SessionID
+	for _, msg := range j.aside {
+		j.con.say(msg)
 	}
+	j.aside = nil
 	return report
+}
+
+// turnLog is the log of a turn, from which we learn the session, too.
+type turnLog struct {
+	*journal.Log
+	j *job
+}
+
+func (l turnLog) SetSession(id string) error {
+	l.j.mu.Lock()
+	l.j.session = id
+	l.j.mu.Unlock()
+	return l.Log.SetSession(id)
 }
 
 // output is where a turn's stream goes.
@@ -132,9 +160,15 @@ func (j *job) output() format.Output {
 	return format.NewStream(out)
 }
 
-// say is what a turn tells a person. That it hung stands in the text already.
+// say is what a turn tells a person. Where they read the text, that it hung
+// stands there, and what its processes did belongs below it.
 func (j *job) say(msg string) {
-	if j.person == nil || j.outputFormat != "text" || !strings.HasPrefix(msg, "hang detected") {
+	reads := j.outputFormat == "text" && term.IsTerminal(int(j.std.out.Fd()))
+	switch {
+	case reads && strings.HasPrefix(msg, "hang detected"):
+	case reads && strings.HasPrefix(msg, "  "):
+		j.aside = append(j.aside, msg)
+	default:
 		j.con.say(msg)
 	}
 }
@@ -171,5 +205,9 @@ func (j *job) recordRestart(t session.Turn, r *supervise.Report, wait time.Durat
 	j.log.Record(j.now(), slog.LevelWarn, "restart",
 		slog.Int("attempt", t.Restart), slog.Int("most", j.restarts), slog.String("resume", t.Resume),
 		slog.Int64("wait_ms", wait.Milliseconds()), slog.String("after", r.Message))
-	j.con.say("trying again in " + monitor.Span(wait).String() + ": " + r.Message)
+	msg := fmt.Sprintf("trying again in %s, attempt %d of %d", monitor.Span(wait), t.Restart, j.restarts)
+	j.con.say(msg)
+	if j.person != nil {
+		j.person.term.Status(msg + "; Ctrl-C gives up")
+	}
 }

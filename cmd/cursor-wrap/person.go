@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -24,10 +25,15 @@ type person struct {
 	*job
 	term  *terminal.Terminal
 	shows bool // stdout is that terminal, too
+	ascii bool // it does not understand UTF-8
 
-	agent atomic.Pointer[process.Agent] // of the turn under way; nil before it was started
-	over  chan struct{}                 // closed at the end of the turn
-	done  chan struct{}                 // closed when its keys are read no more
+	agent atomic.Pointer[process.Agent] // that works; nil while none does
+
+	stopping atomic.Bool // the turn was told to end, and that is what is shown
+
+	turn sync.Mutex    // held while a turn is begun or ended
+	over chan struct{} // closed at the end of the turn; nil outside turns
+	done chan struct{} // closed when its keys are read no more
 }
 
 // greet takes the terminal, if there is one to talk at.
@@ -41,7 +47,7 @@ func (j *job) greet() error {
 	}
 	o := terminal.Options{
 		Color: !j.plain && os.Getenv("NO_COLOR") == "", Dumb: os.Getenv("TERM") == "dumb", ASCII: !utf8Locale(os.Getenv),
-		Warn: func(msg string) { j.con.say(msg) }, Now: j.now,
+		Warn: func(msg string) { j.con.say(msg) }, Now: j.now, Command: j.meanwhile,
 	}
 	if dir, err := home(); err == nil {
 		o.History = terminal.HistoryFile(dir, j.workspaceDir())
@@ -53,7 +59,7 @@ func (j *job) greet() error {
 	if err != nil {
 		return err
 	}
-	j.person = &person{job: j, term: t, shows: shows}
+	j.person = &person{job: j, term: t, shows: shows, ascii: o.ASCII}
 	return nil
 }
 
@@ -87,8 +93,10 @@ func (o *options) workspaceDir() string {
 	return dir
 }
 
-// next reads a prompt.
+// next reads a prompt, below everything that was said.
 func (p *person) next() (string, error) {
+	p.end()
+	p.con.settle()
 	text, err := p.term.ReadPrompt("> ")
 	switch {
 	case errors.Is(err, terminal.ErrInterrupt):
@@ -96,19 +104,27 @@ func (p *person) next() (string, error) {
 	case errors.Is(err, terminal.ErrHangup):
 		return "", session.ErrHangup
 	case errors.Is(err, terminal.ErrQuit):
-		p.send(syscall.SIGQUIT)
-		return "", session.ErrInterrupt
+		return "", session.ErrQuit
 	}
 	return text, err
 }
 
-// begin prepares a turn: keys become signals to it, and it is shown.
+// begin prepares a turn, or another attempt at it: keys become signals to it,
+// and it is shown.
 func (p *person) begin(c *supervise.Config) {
-	p.agent.Store(nil)
-	p.over, p.done = make(chan struct{}), make(chan struct{})
-	p.term.Begin()
-	go p.keys()
-	c.Show = func(r *monitor.Reason) { p.term.Status(statusLine(r)) }
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	if p.over == nil {
+		p.over, p.done = make(chan struct{}), make(chan struct{})
+		p.term.Begin()
+		go p.keys()
+	}
+	p.stopping.Store(false)
+	c.Show = func(r *monitor.Reason) {
+		if !p.stopping.Load() {
+			p.term.Status(statusLine(r, p.columns(), p.ascii))
+		}
+	}
 	if p.options.stderr == string(process.StderrPTY) {
 		c.Asks = p.asks()
 	}
@@ -117,10 +133,30 @@ func (p *person) begin(c *supervise.Config) {
 // works tells who works: from now on there is somebody to pause, and to answer.
 func (p *person) works(a *process.Agent) { p.agent.Store(a) }
 
+// columns is how many the status line may have.
+func (p *person) columns() int {
+	width, _ := p.term.Size()
+	return width - 1
+}
+
+// rests: nobody works any more. The keys stay ours until the next prompt, so
+// that an interruption ends the time before another attempt, too.
+func (p *person) rests() {
+	p.agent.Store(nil)
+	p.term.Forward(nil)
+	p.term.Status("")
+}
+
 // end gives the keys back to the prompt.
 func (p *person) end() {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	if p.over == nil {
+		return
+	}
 	close(p.over)
 	<-p.done
+	p.over = nil
 	p.term.Status("")
 	p.term.End()
 }
@@ -129,14 +165,15 @@ func (p *person) end() {
 func (p *person) keys() {
 	defer close(p.done)
 	defer p.orClose()
-	for {
+	for over := p.over; ; {
 		select {
-		case <-p.over:
+		case <-over:
 			return
 		case k := <-p.term.Keys():
 			switch k {
 			case terminal.Interrupt:
 				p.send(syscall.SIGINT)
+				p.ending()
 			case terminal.Quit:
 				p.send(syscall.SIGQUIT)
 			case terminal.Hangup:
@@ -145,6 +182,14 @@ func (p *person) keys() {
 				p.suspend(p.agent.Load())
 			}
 		}
+	}
+}
+
+// ending says that the key was heard. The status stays until the turn is over.
+func (p *person) ending() {
+	if p.agent.Load() != nil {
+		p.stopping.Store(true)
+		p.term.Status("ending the turn; Ctrl-C again ends it hard")
 	}
 }
 
@@ -209,6 +254,19 @@ func (j *job) command(line string) (taken, quit bool) {
 		return false, false
 	}
 	return true, false
+}
+
+// meanwhile takes a command that is typed while the agent works.
+func (j *job) meanwhile(line string) bool {
+	switch line {
+	case "/help":
+		j.con.tell(helpText)
+	case "/status":
+		go j.con.tell(j.statusText()) // to look at processes can take long
+	default:
+		return false
+	}
+	return true
 }
 
 const helpText = `/help      this

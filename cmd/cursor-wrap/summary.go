@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/process"
 	"cursor-wrap/internal/session"
 	"cursor-wrap/internal/supervise"
+	"cursor-wrap/internal/tree"
 )
 
 // summarize says on stderr how the run was: a line after a prompt, a few after
@@ -56,11 +59,34 @@ func (j *job) summary(r *session.Report) []string {
 
 // statusText is the answer to /status.
 func (j *job) statusText() string {
-	id := j.session
-	if id == "" {
-		id = "none yet"
+	j.mu.Lock()
+	id, turns := cmp.Or(j.session, j.resume, "none yet"), j.turns
+	j.mu.Unlock()
+	return fmt.Sprintf("session  %s\nturns    %d\nlog      %s\nagent    %s\n", id, turns, j.log.Path(), j.agentTree())
+}
+
+// agentTree lists the processes of the agent that works.
+func (j *job) agentTree() string {
+	var a *process.Agent
+	if j.person != nil {
+		a = j.person.agent.Load()
 	}
-	return fmt.Sprintf("session  %s\nturns    %d\nlog      %s\nagent    not running; each turn starts one of its own\n", id, j.turns, j.log.Path())
+	if a == nil {
+		return "not running; each turn starts one of its own"
+	}
+	s := a.Sampler()
+	defer s.Close()
+	snap := s.Sample(j.now(), false, true)
+	var w tree.Watch
+	seen := w.Next(&snap, nil)
+	if seen.Blind != "" {
+		return seen.Blind
+	}
+	list := make([]string, len(seen.Procs))
+	for i := range seen.Procs {
+		list[i] = seen.Procs[i].Story()
+	}
+	return strings.Join(list, "\n         ")
 }
 
 func plural(n int64, what string) string {

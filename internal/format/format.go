@@ -40,7 +40,8 @@ type Failure struct {
 	// this one, follows. It is the subtype of the wrapper's own line that then
 	// stands in the place of a result: hang_detected or restart.
 	Note   string
-	Reason any // of a note, as JSON
+	Says   string // its message
+	Reason any    // of a note, as JSON
 }
 
 // note is the line that says why the stream goes on without a result.
@@ -51,7 +52,7 @@ func (f *Failure) note() []byte {
 		Message   string `json:"message"`
 		SessionID string `json:"session_id"`
 		Reason    any    `json:"reason,omitempty"`
-	}{"wrapper", f.Note, f.Message, f.SessionID, f.Reason})
+	}{"wrapper", f.Note, f.Says, f.SessionID, f.Reason})
 }
 
 // lines are the two lines that tell a failure in the agent's own terms.

@@ -141,8 +141,9 @@ func (v *voice) tool() {
 	v.all, v.since, v.pieces = tally{}, tally{}, 0
 }
 
-// pause notes that something other than speech came.
-func (v *voice) pause() { v.broken = true }
+// pause notes that something other than speech came: what was said is shown
+// now, and not when somebody speaks again.
+func (v *voice) pause() { v.end() }
 
 func (v *voice) reset() {
 	v.end()

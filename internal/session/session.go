@@ -20,6 +20,8 @@ var (
 	ErrInterrupt = errors.New("interrupted")
 	// ErrHangup: the terminal is gone.
 	ErrHangup = errors.New("the terminal is gone")
+	// ErrQuit: the quit key.
+	ErrQuit = errors.New("quit")
 )
 
 // Turn is what one agent process is started for.
@@ -74,7 +76,6 @@ type session struct {
 	Config
 	resume string
 	report Report
-	late   syscall.Signal // came after its turn, and ends the session
 }
 
 // Run runs a session to its end.
@@ -116,12 +117,11 @@ func (s *session) turn(prompt string) bool {
 		t = next
 	}
 	s.report.Turns++
-	s.forget()
-	if s.late != 0 && s.Talks {
-		s.stopped(s.late)
-		return true
+	over := s.over()
+	if !over && s.report.Outcome == supervise.Stopped {
+		s.Say("interrupted")
 	}
-	return s.over()
+	return over
 }
 
 // goesOn is what a failed turn leaves in the stream.
@@ -153,18 +153,13 @@ func (s *session) count(r *supervise.Report) {
 
 // over reports whether the session ends with this turn. A hang and an
 // interruption are not the end of a conversation, nor is a result that is an
-// error; anything else is, and so is being told to stop, whatever came of the
-// turn meanwhile.
+// error; anything else is, and being told to stop, however the turn came out.
 func (s *session) over() bool {
 	r := &s.report
-	if r.Told != 0 {
-		over := !s.interrupts(r.Told)
-		if over && s.Talks {
-			s.stopped(r.Told)
-		}
-		return over
-	}
 	switch {
+	case s.Talks && r.Told != 0 && !s.interrupts(r.Told):
+		s.stopped(r.Told)
+		return true
 	case r.Outcome == supervise.Success, r.Outcome == supervise.Hang:
 		return false
 	case r.Outcome == supervise.Failed && r.Result:
@@ -179,50 +174,30 @@ func (s *session) interrupts(sig syscall.Signal) bool {
 	return s.Interrupts != nil && s.Interrupts(sig)
 }
 
-// forget drops the interruptions that came too late for their turn.
-func (s *session) forget() {
-	for {
-		select {
-		case sig := <-s.Stop:
-			if !s.interrupts(sig) {
-				s.late = sig
-			}
-		default:
-			return
-		}
-	}
+const leaving = "Ctrl-D or /quit leaves"
+
+// answer is what came of asking for a prompt.
+type answer struct {
+	text string
+	err  error
 }
 
 // ask waits for the next prompt and reports whether there is none.
 func (s *session) ask() (prompt string, over bool) {
-	type answer struct {
-		text string
-		err  error
+	if s.late() {
+		return "", true
 	}
 	for {
-		answers := make(chan answer, 1)
-		go func() {
-			text, err := s.Next()
-			answers <- answer{text, err}
-		}()
-		var a answer
-		select {
-		case a = <-answers:
-		case sig := <-s.Stop:
-			s.stopped(sig)
+		a, stopped := s.next()
+		if stopped {
 			return "", true
 		}
 		switch {
 		case errors.Is(a.err, ErrInterrupt):
-			s.Say("Ctrl-D or /quit leaves")
+			s.Say(leaving)
 			continue
-		case errors.Is(a.err, io.EOF):
-			return "", true
-		case errors.Is(a.err, ErrHangup):
-			s.stopped(syscall.SIGHUP)
-			return "", true
 		case a.err != nil:
-			s.fail("read the prompt: " + a.err.Error())
+			s.ends(a.err)
 			return "", true
 		}
 		if s.Command != nil {
@@ -233,6 +208,56 @@ func (s *session) ask() (prompt string, over bool) {
 			}
 		}
 		return a.text, false
+	}
+}
+
+// next waits for an answer, unless it is told to stop.
+func (s *session) next() (a answer, stopped bool) {
+	answers := make(chan answer, 1)
+	go func() {
+		text, err := s.Next()
+		answers <- answer{text, err}
+	}()
+	for {
+		select {
+		case a = <-answers:
+			return a, false
+		case sig := <-s.Stop:
+			if !s.interrupts(sig) {
+				s.stopped(sig)
+				return answer{}, true
+			}
+			s.Say(leaving)
+		}
+	}
+}
+
+// late drops the interruptions that came when their turn was over already, and
+// reports whether the session was told to stop.
+func (s *session) late() bool {
+	for {
+		select {
+		case sig := <-s.Stop:
+			if !s.interrupts(sig) {
+				s.stopped(sig)
+				return true
+			}
+		default:
+			return false
+		}
+	}
+}
+
+// ends tells why there is no next prompt.
+func (s *session) ends(err error) {
+	switch {
+	case errors.Is(err, io.EOF):
+	case errors.Is(err, ErrHangup):
+		s.stopped(syscall.SIGHUP)
+	case errors.Is(err, ErrQuit):
+		s.stopped(syscall.SIGQUIT)
+	default:
+		s.fail("read the prompt: " + err.Error())
 	}
 }
 

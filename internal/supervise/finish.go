@@ -41,7 +41,7 @@ func (t *turn) finish() Report {
 	f := t.failure(c)
 	if f != nil && t.GoesOn != nil {
 		if note, message := t.GoesOn(r); note != "" {
-			f.Note, f.Message, f.Reason = note, message, c.reason
+			f.Note, f.Says, f.Reason = note, message, c.reason
 		}
 	}
 	if err := t.Out.Finish(f); err != nil {

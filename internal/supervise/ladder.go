@@ -11,13 +11,21 @@ import (
 
 // onSignal ends the turn; a second signal leaves the polite step out.
 func (t *turn) onSignal(sig syscall.Signal) {
-	t.signals++
-	t.report.Told = sig
+	t.told(sig)
 	name := process.SignalName(sig)
 	t.Log.Record(t.Now(), slog.LevelWarn, "signal", slog.String("signal", name), slog.Int("count", t.signals))
 	t.end(&cause{outcome: Stopped, message: "stopped by " + name, signal: sig})
 	t.hasten()
 	t.giveUp()
+}
+
+// told notes a signal. An interruption may be of this turn alone, and hides no
+// other signal.
+func (t *turn) told(sig syscall.Signal) {
+	t.signals++
+	if t.report.Told == 0 || sig != syscall.SIGINT {
+		t.report.Told = sig
+	}
 }
 
 // hasten leaves the polite step out once we were told to stop a second time.

@@ -229,8 +229,7 @@ func (t *turn) launch() (child Child, err error) {
 		select {
 		case sig := <-t.Stop:
 			cancel()
-			t.signals++
-			t.report.Told = sig
+			t.told(sig)
 			name := process.SignalName(sig)
 			t.Log.Record(t.Now(), slog.LevelWarn, "signal", slog.String("signal", name), slog.Int("count", t.signals))
 			t.cause = &cause{outcome: Stopped, message: "stopped by " + name, signal: sig}

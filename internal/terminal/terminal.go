@@ -42,10 +42,14 @@ type Options struct {
 	Dumb  bool // no escape sequences at all: no status, and the kernel's line editing
 	ASCII bool // our own marks are ASCII
 
-	History     string           // the file, see HistoryFile; none where empty
-	HistoryMost int              // entries; default 1000
-	Warn        func(msg string) // takes what a person should know; nil for nobody
-	Now         func() time.Time // tells Suspend how long it took; nil: it does not say
+	History     string // the file, see HistoryFile; none where empty
+	HistoryMost int    // entries; default 1000
+	// Command is offered each line that is typed in a turn and takes those that
+	// it returns true for; nil: none. It must not block.
+	Command func(line string) bool
+
+	Warn func(msg string) // takes what a person should know; nil for nobody
+	Now  func() time.Time // tells Suspend how long it took; nil: it does not say
 }
 
 // Terminal is the person's terminal.
@@ -107,6 +111,7 @@ func Open(in, out *os.File, o Options) (*Terminal, error) {
 		continued: make(chan struct{}, 1),
 	}
 	t.decoder.special = m.special()
+	t.typing.command = o.Command
 	t.history = openHistory(o.History, o.HistoryMost, t.warn)
 	t.screen = t.newScreen(out)
 	signal.Notify(t.signals, unix.SIGWINCH, unix.SIGCONT)

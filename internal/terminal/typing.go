@@ -17,6 +17,8 @@ type typing struct {
 	tool  chan []byte // takes it; nil: it is kept
 	ahead []event     // for the next prompt
 	bytes int         // of it
+
+	command func(line string) bool // see Options
 }
 
 // Forward sends what is typed from now on to w, a tool's terminal, byte for
@@ -55,17 +57,29 @@ func (ty *typing) keep(ev event) {
 		}
 		return
 	}
+	if ev.act == enter && ty.isCommand() {
+		ty.ahead, ty.bytes = nil, 0
+		return
+	}
 	if ty.bytes+len(ev.raw) <= aheadMost {
 		ty.ahead = append(ty.ahead, ev)
 		ty.bytes += len(ev.raw)
 	}
 }
 
-// draft is what was typed ahead, as a prompt that is not sent: nobody saw it
-// while they wrote it, and it may have been an answer to something that is gone.
-func (ty *typing) draft(h *history) string {
-	ty.mu.Lock()
-	defer ty.mu.Unlock()
+// commandMost is how many keys a command has at most, corrections included.
+const commandMost = 64
+
+// isCommand reports whether what was typed ahead is a command that was taken.
+func (ty *typing) isCommand() bool {
+	if ty.command == nil || len(ty.ahead) == 0 || len(ty.ahead) > commandMost {
+		return false
+	}
+	return ty.command(strings.TrimSpace(ty.text(&history{})))
+}
+
+// text is what was typed ahead.
+func (ty *typing) text(h *history) string {
 	e := editor{history: h}
 	for _, ev := range ty.ahead {
 		if ev.act == enter {
@@ -73,9 +87,18 @@ func (ty *typing) draft(h *history) string {
 		}
 		e.apply(ev)
 	}
+	return e.text
+}
+
+// draft is what was typed ahead, as a prompt that is not sent: nobody saw it
+// while they wrote it, and it may have been an answer to something that is gone.
+func (ty *typing) draft(h *history) string {
+	ty.mu.Lock()
+	defer ty.mu.Unlock()
+	text := ty.text(h)
 	ty.ahead, ty.bytes = nil, 0
-	if blank(e.text) {
+	if blank(text) {
 		return ""
 	}
-	return strings.TrimRight(e.text, "\n")
+	return strings.TrimRight(text, "\n")
 }
