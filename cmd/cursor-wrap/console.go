@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
+
+	"cursor-wrap/internal/display"
 )
 
 const (
@@ -17,6 +20,8 @@ const (
 type console struct {
 	queue chan piece
 	done  chan struct{}
+
+	columns func() int // of the terminal that a person reads it on; nil: lines stay whole
 
 	mu      sync.Mutex
 	dropped int
@@ -65,11 +70,43 @@ func (c *console) Write(b []byte) (int, error) {
 func (c *console) say(msg string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	line := "cursor-wrap: " + msg + "\n"
+	line := "cursor-wrap: " + msg
+	if c.columns != nil {
+		line = fold(line, c.columns())
+	}
+	line += "\n"
 	if c.midLine {
 		line, c.midLine = "\n"+line, false
 	}
 	c.put([]byte(line))
+}
+
+// fold breaks lines between words; what goes on is indented. A word that is
+// longer than a line stays whole, so that a path can still be copied.
+func fold(text string, columns int) string {
+	const indent = "  "
+	var b strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		at := 0
+		for j, word := range strings.Split(line, " ") {
+			w := display.Width(word)
+			switch {
+			case j == 0:
+			case at > len(indent) && at+1+w >= columns:
+				b.WriteString("\n" + indent)
+				at = len(indent)
+			default:
+				b.WriteByte(' ')
+				at++
+			}
+			b.WriteString(word)
+			at += w
+		}
+	}
+	return b.String()
 }
 
 // tell writes lines that were asked for, as they are.

@@ -205,9 +205,8 @@ func (j *job) recordRestart(t session.Turn, r *supervise.Report, wait time.Durat
 	j.log.Record(j.now(), slog.LevelWarn, "restart",
 		slog.Int("attempt", t.Restart), slog.Int("most", j.restarts), slog.String("resume", t.Resume),
 		slog.Int64("wait_ms", wait.Milliseconds()), slog.String("after", r.Message))
-	msg := fmt.Sprintf("trying again in %s, attempt %d of %d", monitor.Span(wait), t.Restart, j.restarts)
-	j.con.say(msg)
+	j.con.say(fmt.Sprintf("trying again in %s, attempt %d of %d", monitor.Span(wait), t.Restart, j.restarts))
 	if j.person != nil {
-		j.person.term.Status(msg + "; Ctrl-C gives up")
+		j.person.term.Status("Ctrl-C gives up")
 	}
 }

@@ -26,6 +26,8 @@ type call struct {
 	reader   io.Reader // stdin, where it is not just a prompt
 	stderr   *os.File  // where it is not just kept
 	stdout   *os.File  // a terminal, which the test reads itself
+	talks    bool      // -p does not come by itself
+	leads    bool      // a session of its own, of which stdin is the terminal
 }
 
 // program is a started program, and all that came of it.
@@ -72,6 +74,9 @@ func start(t *testing.T, c call) *program {
 	p.cmd.ExtraFiles = []*os.File{nil, nil, nil, nil, treeEnd}
 	p.spared = slices.DeleteFunc(slices.Clone(c.args), func(a string) bool { return !strings.HasPrefix(a, "--spare") })
 	p.cmd.WaitDelay = patience
+	if c.leads {
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +111,9 @@ func (p *program) arguments(c call) []string {
 		agent = built.fakeagent
 	}
 	args := []string{"-p", "--log-dir", p.logs}
+	if c.talks {
+		args = args[1:]
+	}
 	if agent != "-" {
 		args = append(args, "--agent-bin", agent)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"cursor-wrap/internal/journal"
 	"cursor-wrap/internal/process"
@@ -66,6 +67,9 @@ func (o *options) run(prompts, extra []string, std stdio, e *early) (int, error)
 	}
 	o.fill(j.person != nil)
 	j.con = newConsole(j.errWriter())
+	if j.person != nil && term.IsTerminal(int(std.err.Fd())) {
+		j.con.columns = func() int { return int(terminalSize(std.err).Cols) }
+	}
 	defer j.con.close()
 	if j.log, err = o.openLog(j.now(), j.con); err != nil {
 		return 0, usagef("make it writable, or choose another folder with --log-dir", "%v", err)

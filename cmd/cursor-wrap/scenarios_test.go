@@ -88,6 +88,8 @@ var plays = []play{
 	{file: "h22-long-line.txt", heavy: true},
 	{file: "h23-hook-delays-tool.txt", args: args("--tool-grace=5s --idle-timeout=300ms")},
 	{file: "half-lines.txt"},
+	{file: "hangs-once.txt", args: args("--idle-timeout=400ms"),
+		code: 2, outcome: "hang", subtype: "hang", kind: "idle", message: "idle"},
 	{file: "huge-line.txt", heavy: true},
 	{file: "idle-hang.txt", args: args("--idle-timeout=400ms"),
 		code: 2, outcome: "hang", subtype: "hang", kind: "idle", message: "idle"},

@@ -168,8 +168,8 @@ func TestTheStreamOverTime(t *testing.T) {
 	}{
 		{`{"type":"assistant","message":{"content":[{"type":"text","text":"One"}]},"timestamp_ms":1}`, "One"},
 		{`{"type":"assistant","message":{"content":[{"type":"text","text":" two\n"}]},"timestamp_ms":1}`, " two"},
-		{`{"type":"thinking","subtype":"delta","text":"x"}`, ""},
-		{`{"type":"tool_call","subtype":"started","call_id":"a","tool_call":{"lsToolCall":{"args":{"path":"."}}}}`, "\n\n⏳ ls .\n"},
+		{`{"type":"thinking","subtype":"delta","text":"x"}`, "\n"}, // what was said is over
+		{`{"type":"tool_call","subtype":"started","call_id":"a","tool_call":{"lsToolCall":{"args":{"path":"."}}}}`, "\n⏳ ls .\n"},
 		{`{"type":"tool_call","subtype":"completed","call_id":"a","tool_call":{"lsToolCall":{"result":{"success":{}}}}}`, "✓ ls . (1m15s)\n"},
 		{`{"type":"result","subtype":"success","is_error":false,"result":"One two"}`, "\n"},
 	}

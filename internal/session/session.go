@@ -120,6 +120,8 @@ func (s *session) turn(prompt string) bool {
 	over := s.over()
 	if !over && s.report.Outcome == supervise.Stopped {
 		s.Say("interrupted")
+		// Whoever ends a turn and leaves then, has left and not failed.
+		s.report.Outcome, s.report.ExitCode, s.report.Message = supervise.Success, 0, ""
 	}
 	return over
 }
