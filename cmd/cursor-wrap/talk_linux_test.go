@@ -21,6 +21,7 @@ import (
 type seat struct {
 	*program
 	keyboard *os.File
+	terminal *os.File
 	found    unix.Termios // the modes before
 
 	mu   sync.Mutex
@@ -37,7 +38,7 @@ func sit(t *testing.T, c call) *seat {
 	if err := unix.IoctlSetWinsize(int(keyboard.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
 		t.Fatal(err)
 	}
-	s := &seat{found: modesOf(t, terminal), news: make(chan struct{}, 1), read: make(chan struct{})}
+	s := &seat{terminal: terminal, found: modesOf(t, terminal), news: make(chan struct{}, 1), read: make(chan struct{})}
 	s.keyboard = closable(t, keyboard)
 	go s.look()
 	c.reader, c.stderr, c.talks, c.leads = terminal, terminal, true, true
@@ -136,6 +137,10 @@ func (s *seat) leaves(code int) *ran {
 	if got := modesOf(s.T, s.keyboard); got != s.found {
 		s.Errorf("the modes are %+v, not %+v", got, s.found)
 	}
+	if _, err := s.terminal.WriteString("the end"); err != nil { // behind all that the program wrote
+		s.Fatal(err)
+	}
+	s.sees("the end")
 	s.mu.Lock()
 	r.said = s.out.String()
 	s.mu.Unlock()
@@ -505,10 +510,16 @@ func TestAPipeOnStdoutGetsNothingOfTheTerminal(t *testing.T) {
 	w.Close()
 	s.prompted()
 	s.types("one\r")
+	said := make([]byte, len("Done.\n\n"))
+	if _, err := io.ReadFull(r, said); err != nil {
+		t.Fatal(err)
+	}
+	s.sees("\r\n")
 	s.prompted()
 	s.types(ctrlD)
 	s.leaves(0)
-	if text, err := io.ReadAll(r); err != nil || string(text) != "Done.\n\n" {
+	rest, err := io.ReadAll(r)
+	if text := string(append(said, rest...)); err != nil || text != "Done.\n\n" {
 		t.Errorf("stdout %q, %v", text, err)
 	}
 }

@@ -25,11 +25,16 @@ func (a *Agent) Pause() error {
 		if snap.Blind != "" {
 			return errors.New(snap.Blind)
 		}
-		fresh := 0
+		fresh, moving := 0, 0
 		for i := range snap.Rows {
 			r := &snap.Rows[i]
 			p := Proc{PID: r.PID, Start: r.Start, State: string(r.State)}
-			if _, ok := a.paused[p.id()]; ok || r.State == 'T' || p.State == "Z" || p.State == "X" {
+			_, asked := a.paused[p.id()]
+			switch {
+			case asked && (r.State == 'R' || r.State == 'S'):
+				moving++ // the signal is on its way
+				continue
+			case asked || r.State == 'T' || p.State == "Z" || p.State == "X":
 				continue // who is stopped already is not ours to let go on
 			}
 			if signalProc(p, syscall.SIGSTOP) == nil {
@@ -37,8 +42,12 @@ func (a *Agent) Pause() error {
 				fresh++
 			}
 		}
-		if fresh == 0 {
+		switch {
+		case fresh > 0:
+		case moving == 0:
 			return nil
+		default:
+			time.Sleep(time.Millisecond)
 		}
 	}
 	return errors.New("it does not stop")
