@@ -22,6 +22,7 @@ type console struct {
 	done  chan struct{}
 
 	columns func() int // of the terminal that a person reads it on; nil: lines stay whole
+	ascii   bool       // it does not understand UTF-8
 
 	mu      sync.Mutex
 	dropped int
@@ -71,6 +72,9 @@ func (c *console) say(msg string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	line := "cursor-wrap: " + msg
+	if c.ascii {
+		line = strings.ReplaceAll(line, "…", "...")
+	}
 	if c.columns != nil {
 		line = fold(line, c.columns())
 	}
@@ -86,6 +90,9 @@ func (c *console) say(msg string) {
 func fold(text string, columns int) string {
 	const indent = "  "
 	var b strings.Builder
+	if columns == 0 { // it does not know
+		return text
+	}
 	for i, line := range strings.Split(text, "\n") {
 		if i > 0 {
 			b.WriteByte('\n')

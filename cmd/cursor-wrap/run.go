@@ -67,8 +67,8 @@ func (o *options) run(prompts, extra []string, std stdio, e *early) (int, error)
 	}
 	o.fill(j.person != nil)
 	j.con = newConsole(j.errWriter())
-	if j.person != nil && term.IsTerminal(int(std.err.Fd())) {
-		j.con.columns = func() int { return int(terminalSize(std.err).Cols) }
+	if term.IsTerminal(int(std.err.Fd())) {
+		j.con.columns, j.con.ascii = func() int { return int(terminalSize(std.err).Cols) }, !utf8Locale(os.Getenv)
 	}
 	defer j.con.close()
 	if j.log, err = o.openLog(j.now(), j.con); err != nil {

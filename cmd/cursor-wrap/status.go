@@ -68,12 +68,20 @@ func calls(list []monitor.Call) (name, times string) {
 	c := list[0]
 	times = " " + seconds(c.Elapsed)
 	if c.Declared > 0 {
-		times += " of " + seconds(c.Declared)
+		times += " of " + declared(c.Declared)
 	}
 	if len(list) > 1 {
 		times += fmt.Sprintf(" and %d more", len(list)-1)
 	}
 	return cmp.Or(c.Argument, c.Tool), times
+}
+
+// declared is a wait that may be shorter than a second.
+func declared(d monitor.Span) string {
+	if d < monitor.Span(time.Second) {
+		return d.String()
+	}
+	return seconds(d)
 }
 
 // seconds is a duration as it ticks.

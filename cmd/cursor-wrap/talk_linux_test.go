@@ -455,6 +455,7 @@ func TestStatusTellsOfTheSessionAndTheTree(t *testing.T) {
 	s.prompted()
 	s.types("stay\r")
 	s.awaitFile("there")
+	s.sees("thinking") // it has read the first lines
 	s.types("/status\r")
 	s.sees(chatID)
 	s.sees("__fakeagent-ch") // the server
