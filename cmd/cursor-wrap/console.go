@@ -86,7 +86,8 @@ func (c *console) say(msg string) {
 }
 
 // fold breaks lines between words; what goes on is indented. A word that is
-// longer than a line stays whole, so that a path can still be copied.
+// longer than a line stays where it is, and whole, so that a path can still be
+// copied.
 func fold(text string, columns int) string {
 	const indent = "  "
 	var b strings.Builder
@@ -102,7 +103,7 @@ func fold(text string, columns int) string {
 			w := display.Width(word)
 			switch {
 			case j == 0:
-			case at > len(indent) && at+1+w >= columns:
+			case at > len(indent) && at+1+w >= columns && len(indent)+w < columns:
 				b.WriteString("\n" + indent)
 				at = len(indent)
 			default:

@@ -43,6 +43,8 @@ func (r *rig) run() Report {
 			return "", io.EOF
 		case "^H":
 			return "", ErrHangup
+		case "^\\":
+			return "", ErrQuit
 		case "!":
 			return "", fmt.Errorf("bad file")
 		}
@@ -91,6 +93,12 @@ func left(r supervise.Report) supervise.Report {
 	return r
 }
 
+// told is a turn that was told to stop in its last moments.
+func told(r supervise.Report, sig syscall.Signal) supervise.Report {
+	r.Signal = sig
+	return r
+}
+
 func acted(r supervise.Report) supervise.Report {
 	r.Counts.Acted = 1
 	return r
@@ -133,6 +141,17 @@ func TestSession(t *testing.T) {
 			say("a//0 at 0"), nil, 3, 1},
 		{"Ctrl-C ends the turn alone", Config{First: "a", Talks: true, Interrupts: keyed}, say("b"), []supervise.Report{ctrlC, ok},
 			say("a//0 at 0", "b/s1/0 at 0"), nil, 0, 2},
+		{"who interrupts a turn and leaves has not failed", Config{First: "a", Talks: true, Interrupts: keyed}, say("^D"), []supervise.Report{ctrlC},
+			say("a//0 at 0"), nil, 0, 1},
+		{"SIGTERM behind a result ends all", Config{First: "a", Talks: true, Interrupts: keyed}, say("b"), []supervise.Report{told(ok, syscall.SIGTERM)},
+			say("a//0 at 0"), nil, 143, 1},
+		{"Ctrl-C behind a result ends nothing", Config{First: "a", Talks: true, Interrupts: keyed}, say("b"), []supervise.Report{told(ok, syscall.SIGINT)},
+			say("a//0 at 0", "b/s1/0 at 0"), nil, 0, 2},
+		{"Ctrl-C in a hang's last moments gives up", Config{First: "a", Talks: true, Interrupts: keyed, Restarts: safe}, say("b"),
+			[]supervise.Report{told(hang(), syscall.SIGINT), ok}, say("a//0 at 0", "b/s1/0 at 0"), nil, 0, 2},
+		{"one prompt's result stands, whoever was told to stop", Config{First: "a"}, nil, []supervise.Report{told(ok, syscall.SIGTERM)},
+			say("a//0 at 0"), nil, 0, 1},
+		{"the quit key at the prompt ends it", Config{Talks: true}, say("^\\", "a"), nil, nil, nil, 131, 0},
 		{"SIGTERM ends all", Config{First: "a", Talks: true, Interrupts: keyed}, say("b"), []supervise.Report{ended(supervise.Stopped, 143)},
 			say("a//0 at 0"), nil, 143, 1},
 		{"Ctrl-C at the prompt asks again", Config{Talks: true}, say("^C", "a"), nil, say("a//0 at 0"), nil, 0, 1},
@@ -217,5 +236,35 @@ func TestStop(t *testing.T) {
 				close(typed)
 			})
 		})
+	}
+}
+
+// A second Ctrl-C may come when its turn is over: it was not meant for the
+// session.
+func TestALateInterruptionIsDropped(t *testing.T) {
+	stop := make(chan syscall.Signal, 1)
+	prompts := []string{"b"}
+	var said []string
+	turns := 0
+	got := Run(Config{
+		First: "a", Talks: true, Stop: stop, Say: func(s string) { said = append(said, s) },
+		Interrupts: func(sig syscall.Signal) bool { return sig == syscall.SIGINT },
+		Run: func(Turn, GoesOn) supervise.Report {
+			if turns++; turns > 1 {
+				return supervise.Report{Outcome: supervise.Success, Result: true}
+			}
+			stop <- syscall.SIGINT
+			return told(ended(supervise.Stopped, 130), syscall.SIGINT)
+		},
+		Next: func() (string, error) {
+			if len(prompts) == 0 {
+				return "", io.EOF
+			}
+			defer func() { prompts = nil }()
+			return prompts[0], nil
+		},
+	})
+	if got.ExitCode != 0 || turns != 2 || !slices.Equal(said, []string{"interrupted"}) {
+		t.Errorf("exit code %d after %d turns; said %q", got.ExitCode, turns, said)
 	}
 }
