@@ -95,7 +95,7 @@ func left(r supervise.Report) supervise.Report {
 
 // told is a turn that was told to stop in its last moments.
 func told(r supervise.Report, sig syscall.Signal) supervise.Report {
-	r.Signal = sig
+	r.Told = sig
 	return r
 }
 
