@@ -93,12 +93,6 @@ func left(r supervise.Report) supervise.Report {
 	return r
 }
 
-// told is a turn that was told to stop in its last moments.
-func told(r supervise.Report, sig syscall.Signal) supervise.Report {
-	r.Told = sig
-	return r
-}
-
 func acted(r supervise.Report) supervise.Report {
 	r.Counts.Acted = 1
 	return r
