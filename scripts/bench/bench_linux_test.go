@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func testLab(t *testing.T) *lab {
@@ -51,6 +52,7 @@ func TestTreeIsEnded(t *testing.T) {
 			}{
 				{shape{name: "alone"}, 0},
 				{shape{name: "flat", members: 6}, 0},
+				{shape{name: "in a call", members: 1, says: callLine(time.Second)}, 0},
 				{shape{name: "half deaf", members: 6, deaf: true}, 3},
 				{shape{name: "obedient", leaves: true}, 0},
 			} {

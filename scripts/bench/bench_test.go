@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 // An input that is not what it says would measure the wrong thing, or make a
@@ -133,5 +136,89 @@ func TestRatioNeedsTheSameRounds(t *testing.T) {
 	}
 	if got := byRound([]float64{2, 9}, []float64{1, 3}, over); got[0] != 2 || got[1] != 3 {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestBenchmarkIsRead(t *testing.T) {
+	for _, tt := range []struct {
+		line, name string
+		values     map[string]float64
+	}{
+		{
+			"BenchmarkSample/10_beside_3000/tree-2    \t    6175\t     66863 ns/op\t        42.47 cpu-µs/op\t    2862 B/op\t       5 allocs/op\n",
+			"BenchmarkSample/10_beside_3000/tree", map[string]float64{"ns/op": 66863, "cpu-µs/op": 42.47, "B/op": 2862, "allocs/op": 5},
+		},
+		{"BenchmarkSample/10/tree 1 1.5e+09 ns/op\n", "BenchmarkSample/10/tree", map[string]float64{"ns/op": 1.5e9}}, // of one processor
+		{"BenchmarkSample/by-hand 1 7 ns/op\n", "BenchmarkSample/by-hand", map[string]float64{"ns/op": 7}},
+		{"BenchmarkSample/10/tree-2\n", "", nil}, // announced by -test.v
+		{"BenchmarkSample/10/tree-2 1 x ns/op\n", "", nil},
+		{"cpu: Intel(R) Xeon(R) Processor\n", "", nil},
+		{"PASS\n", "", nil},
+	} {
+		name, values, ok := parseBenchmark(tt.line)
+		if name != tt.name || !maps.Equal(values, tt.values) || ok != (tt.values != nil) {
+			t.Errorf("%q: %q, %v, %v", tt.line, name, values, ok)
+		}
+	}
+}
+
+// The names are all that the two sides share.
+func TestBenchmarksAreThere(t *testing.T) {
+	b, err := os.ReadFile("../../internal/process/sample_bench_linux_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, size := range sizes {
+		names = append(names, size.benchmark)
+	}
+	for _, way := range ways {
+		names = append(names, way.benchmark)
+	}
+	for _, name := range names {
+		if quoted := `"` + strings.ReplaceAll(name, "_", " ") + `"`; !strings.Contains(string(b), quoted) {
+			t.Errorf("there is no benchmark %s", quoted)
+		}
+	}
+	if !strings.Contains(string(b), "func BenchmarkSample(") {
+		t.Error("there is no BenchmarkSample")
+	}
+}
+
+func TestCallIsALine(t *testing.T) {
+	line := callLine(time.Hour)
+	if !json.Valid([]byte(line)) || strings.Index(line, "\n") != len(line)-1 {
+		t.Errorf("%q", line)
+	}
+	if !strings.Contains(line, `"timeout":3600000,`) {
+		t.Errorf("no hour in %s", line)
+	}
+}
+
+func TestRecordsAreFound(t *testing.T) {
+	l := &lab{dir: t.TempDir()}
+	if err := os.Mkdir(l.logDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.record("sample"); err == nil {
+		t.Error("found in no log")
+	}
+	log := `{"msg":"raw_event","recv_ts":1,"raw":{"text":"\"msg\":\"sample\"","msg":"sample"}}
+{"msg":"sample","ts":2,"procs":[]}
+{"msg":"sample","ts":3}
+{"msg":"hang_detected","ts":5,"kind":"idle","deadline":4,"evidence":{"finding":"confirmed"}}
+`
+	if err := os.WriteFile(filepath.Join(l.logDir(), "a.jsonl"), []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := l.records("sample"); err != nil || len(all) != 2 || all[1].TS != 3 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := l.record("sample"); err == nil {
+		t.Error("two pass for one")
+	}
+	got, err := l.record("hang_detected")
+	if err != nil || got.TS != 5 || got.Deadline != 4 || got.Kind != "idle" || got.Evidence.Finding != "confirmed" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -240,7 +240,11 @@ the contender's own process, read while it lives; idle adds the guard. The log l
 10^6 bytes. Teardown: a tree holds a line open that nobody else holds, so that the kernel tells its last
 death. Half deaf: every other child is in a session of its own and ignores TERM; cursor-wrap is run with
 --kill-grace=0s, so that its time, from the signal on, is the way to the kill step and the step itself.
-Obedient: an agent that exits by itself after its result. Idle: the scheduler's own count of CPU time.`
+Obedient: an agent that exits by itself after its result. Idle: the scheduler's own count of CPU time; a
+wake-up is a switch by a thread's own will. Sample: a loop of looks, so memory and caches are warm; CPU is
+all of the process's, its collection of garbage included; gopsutil walk is Processes, then Ppid, Times, Status
+and IOCounters of each, as it comes, gopsutil members the same of the known ones, its boot time cached. Hang:
+from the deadline in the log, so to a millisecond; one tick of 5 s is what the worst is held to.`
 
 func (r *report) save(path string) error {
 	b, err := json.MarshalIndent(r, "", "  ")

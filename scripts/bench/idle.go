@@ -16,31 +16,39 @@ var (
 	idleFront    = atMost(12, 5)
 )
 
-// idle is what a supervisor costs while its agent thinks.
+// atWork is an agent in the middle of a long tool call of which nothing is to be
+// seen or heard: a supervisor that suspects silence has to look at it all the time.
+var atWork = shape{members: 10, says: callLine(time.Hour)}
+
+// idle is what a supervisor costs while its agent is silent.
 func (l *lab) idle(ctx context.Context) error {
-	window := pick(l.quick, 6*time.Second, 20*time.Second)
+	window := pick(l.quick, 2*tick, 4*tick)
 	rounds := pick(l.quick, 1, 2)
 	agent, _, err := l.treeAgent(ctx)
 	if err != nil {
 		return err
 	}
 	var names []string
-	var all samples
 	err = l.withLogs(func() error {
-		if names, err = l.keepers(ctx, agent); err != nil {
-			return err
-		}
-		l.say("idle: %d rounds of %d contenders, %v each", rounds, len(names), window)
-		all, err = l.rounds(ctx, "idle", 1, rounds, l.keeping(names, "--idle-timeout=10m"),
-			func(ctx context.Context, c contender, _ int) (map[string]float64, error) {
-				return l.rest(ctx, c, agent, window)
-			})
+		names, err = l.keepers(ctx, agent)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	l.report.section("idle", fmt.Sprintf("a silent agent with ten silent children, front and guard together over %v, %d rounds", window, rounds))
+	l.say("idle: %d rounds of %d contenders, %v each", rounds, len(names), settled+window)
+	all, err := l.rounds(ctx, "idle", 1, rounds, l.keeping(names),
+		func(ctx context.Context, c contender, _ int) (v map[string]float64, err error) {
+			err = l.withLogs(func() error {
+				v, err = l.rest(ctx, c, agent, window)
+				return err
+			})
+			return v, err
+		})
+	if err != nil {
+		return err
+	}
+	l.report.section("idle", fmt.Sprintf("a silent agent in a tool call of an hour, with ten silent children; front and guard together over %v, %d rounds", window, rounds))
 	l.reportIdle(names, all)
 	l.report.flush()
 	return nil
@@ -53,6 +61,8 @@ func (l *lab) reportIdle(names []string, all samples) {
 	}{
 		{"CPU", "cpu", "s/h", idleCPU},
 		{"context switches", "switches", "/s", idleSwitches},
+		{"wake-ups", "wakes", "/h", nil},
+		{"looks at the agent's processes", "looks", "/h", nil},
 		{"resident", "resident", "MiB", idleBoth},
 		{"resident, the front alone", "front", "MiB", idleFront},
 		{"resident, shared pages by share (Pss)", "pss", "MiB", nil},
@@ -61,6 +71,9 @@ func (l *lab) reportIdle(names []string, all samples) {
 		for _, name := range names {
 			t := row.target
 			if name == tiniGroup {
+				if row.key == "looks" {
+					continue
+				}
 				t = nil
 			}
 			l.report.value(row.what, name, row.unit, all.of(name, row.key), t)
@@ -68,15 +81,17 @@ func (l *lab) reportIdle(names []string, all samples) {
 	}
 }
 
+// settled is when what is done but once is over: the start, and the first two
+// looks at the agent's processes, which learn who they are. It is in the middle
+// between two looks.
+const settled = 5 * tick / 2
+
 // rest watches a contender over the window and then tells it to end.
 func (l *lab) rest(ctx context.Context, c contender, agent string, window time.Duration) (map[string]float64, error) {
-	// What the start has left to do, a collection of garbage for one, is over
-	// by then.
-	const settled = 2 * time.Second
 	v := make(map[string]float64)
-	source := command{argv: []string{agent}, env: shape{members: 10}.env(), code: terminated}
+	source := command{argv: []string{agent}, env: atWork.env(), code: terminated}
 	spent, err := l.run(ctx, c.pipeline(source), func(f flow) error {
-		if err := awaitLine(f.fd); err != nil {
+		if err := awaitLines(f.fd, initLine+atWork.says); err != nil {
 			return err
 		}
 		if err := sleep(ctx, settled); err != nil {
@@ -91,6 +106,14 @@ func (l *lab) rest(ctx context.Context, c contender, agent string, window time.D
 		if before != nil && after != nil {
 			v["cpu"] = (after.cpu - before.cpu).Seconds() / took.Hours()
 			v["switches"] = float64(after.switches-before.switches) / took.Seconds()
+			v["wakes"] = float64(after.wakes-before.wakes) / took.Hours()
+		}
+		if c.name != tiniGroup {
+			looks, err := l.looks(began, took)
+			if err != nil {
+				return err
+			}
+			v["looks"] = float64(looks) / took.Hours()
 		}
 		holdings(both, v)
 		if err := unix.Kill(f.pid, unix.SIGTERM); err != nil {
@@ -103,6 +126,24 @@ func (l *lab) rest(ctx context.Context, c contender, agent string, window time.D
 	}
 	l.report.outlived(c.name, spent.left)
 	return v, nil
+}
+
+// looks is how often the agent's processes were looked at in a window. A
+// supervisor that did not look is not what is measured here.
+func (l *lab) looks(began time.Time, took time.Duration) (n int, err error) {
+	all, err := l.records("sample")
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range all {
+		if d := time.UnixMilli(r.TS).Sub(began); d >= 0 && d < took {
+			n++
+		}
+	}
+	if want := int(took/tick) - 1; n < want {
+		return n, fmt.Errorf("looked %d times in %v", n, took)
+	}
+	return n, nil
 }
 
 // own are the processes of a supervisor itself: the front, and the guard if it

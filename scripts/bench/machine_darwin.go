@@ -28,6 +28,7 @@ func proportion(int) (int64, bool) { return 0, false }
 type effort struct {
 	cpu      time.Duration
 	switches int64
+	wakes    int64
 }
 
 func effortOf([]int) *effort { return nil }

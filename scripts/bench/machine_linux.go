@@ -72,6 +72,7 @@ func proportion(pid int) (bytes int64, ok bool) {
 type effort struct {
 	cpu      time.Duration
 	switches int64 // by their own will and against it
+	wakes    int64 // by their own will alone: each a wait, and the end of it
 }
 
 // effortOf sums up the living threads; nil where one of the processes has left.
@@ -102,6 +103,9 @@ func effortOf(pids []int) *effort {
 				if _, count, ok := strings.Cut(line, "voluntary_ctxt_switches:"); ok { // and nonvoluntary
 					if _, err := fmt.Sscan(count, &n); err == nil {
 						e.switches += n
+						if strings.HasPrefix(line, "voluntary") {
+							e.wakes += n
+						}
 					}
 				}
 			}

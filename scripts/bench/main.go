@@ -1,7 +1,8 @@
 // Command bench measures what stands between an agent and its caller: the
 // throughput, the latency, the start-up, the teardown and the idle cost of
 // cursor-wrap, beside peers that do less (cat, tee, tini) and beside ref_group,
-// the least that any program with a durable log must do.
+// the least that any program with a durable log must do; what one look at the
+// agent's processes costs, beside gopsutil; and how soon a hang is over.
 //
 //	go run ./scripts/bench -wrap PATH [-quick] [-only NAMES] [-dir DIR] [-json FILE]
 //
@@ -54,7 +55,7 @@ type options struct {
 }
 
 // sections are the parts of a run, in their order.
-var sections = []string{"small", "mix", "huge", "latency", "startup", "teardown", "idle"}
+var sections = []string{"small", "mix", "huge", "latency", "startup", "teardown", "idle", "sample", "hang"}
 
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
@@ -147,6 +148,10 @@ func (l *lab) section(ctx context.Context, name string) error {
 		return l.teardown(ctx)
 	case "idle":
 		return l.idle(ctx)
+	case "sample":
+		return l.sample(ctx)
+	case "hang":
+		return l.hang(ctx)
 	}
 	return l.throughput(ctx, name)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -161,17 +160,12 @@ func (l *lab) keeping(names []string, flags ...string) []contender {
 
 // end lets a contender end one tree.
 func (l *lab) end(ctx context.Context, c contender, agent string, s shape) (map[string]float64, error) {
-	fifo := filepath.Join(l.dir, "life")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		return nil, fmt.Errorf("make %s: %w", fifo, err)
-	}
-	defer os.Remove(fifo)
-	life, err := unix.Open(fifo, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	life, err := l.lifeLine()
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", fifo, err)
+		return nil, err
 	}
-	defer unix.Close(life)
-	source := command{argv: []string{agent}, env: append(s.env(), lifeEnv+"="+fifo)}
+	defer life.close()
+	source := command{argv: []string{agent}, env: append(s.env(), life.env())}
 	if !s.leaves {
 		source.code = terminated
 	}
@@ -179,7 +173,7 @@ func (l *lab) end(ctx context.Context, c contender, agent string, s shape) (map[
 	spent, err := l.run(ctx, c.pipeline(source), func(f flow) (err error) {
 		told := time.Now()
 		if !s.leaves {
-			if err := awaitLine(f.fd); err != nil {
+			if err := awaitLines(f.fd, initLine+s.says); err != nil {
 				return err
 			}
 			told = time.Now()
@@ -187,7 +181,7 @@ func (l *lab) end(ctx context.Context, c contender, agent string, s shape) (map[
 				return fmt.Errorf("tell it to end: %w", err)
 			}
 		}
-		if e, err = watchEnd(f.pid, life, told); err != nil {
+		if e, err = watchEnd(f.pid, life.fd, told); err != nil {
 			return err
 		}
 		return drain(f.fd, func([]byte) error { return nil })
@@ -222,22 +216,48 @@ func (e ending) values() map[string]float64 {
 	return v
 }
 
-// awaitLine reads the agent's first line, which must be its only one.
-func awaitLine(fd int) error {
+// lifeLine is a FIFO that a tree holds open for writing, and we for reading.
+type lifeLine struct {
+	path string
+	fd   int
+}
+
+func (l *lab) lifeLine() (*lifeLine, error) {
+	path := filepath.Join(l.dir, "life")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		return nil, fmt.Errorf("make %s: %w", path, err)
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		os.Remove(path)
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return &lifeLine{path, fd}, nil
+}
+
+func (l *lifeLine) env() string { return lifeEnv + "=" + l.path }
+
+func (l *lifeLine) close() {
+	unix.Close(l.fd)
+	os.Remove(l.path)
+}
+
+// awaitLines reads the agent's first lines, which must be its only ones.
+func awaitLines(fd int, want string) error {
 	var got []byte
 	buf := make([]byte, 4096)
-	for !bytes.HasSuffix(got, []byte("\n")) {
+	for len(got) < len(want) {
 		n, err := readSome(fd, buf)
 		if err != nil {
-			return fmt.Errorf("wait for the init: %w", err)
+			return fmt.Errorf("wait for its first lines: %w", err)
 		}
 		if n == 0 {
 			return errors.New("ended before it was told to")
 		}
 		got = append(got, buf[:n]...)
 	}
-	if string(got) != initLine {
-		return fmt.Errorf("said %q, not its init", got)
+	if string(got) != want {
+		return fmt.Errorf("said %q, not %q", got, want)
 	}
 	return nil
 }

@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 // shape is a tree that an agent builds, and how it ends.
 type shape struct {
 	name    string
-	members int  // the agent's children
-	deaf    bool // every other child is in a session of its own and ignores TERM
-	leaves  bool // the agent gives its result and exits; else it waits to be ended
+	members int    // the agent's children
+	deaf    bool   // every other child is in a session of its own and ignores TERM
+	leaves  bool   // the agent gives its result and exits; else it waits to be ended
+	says    string // what the agent says after its init: whole lines, or nothing
 }
 
 // treeAgent is an agent that builds the tree of a shape; it says init when the
@@ -30,11 +32,23 @@ const (
 	membersEnv = "BENCH_MEMBERS"
 	deafEnv    = "BENCH_DEAF"
 	leavesEnv  = "BENCH_LEAVES"
+	saysEnv    = "BENCH_SAYS"
 )
 
 func (s shape) env() []string {
 	flag := map[bool]string{true: "1", false: "0"}
-	return []string{membersEnv + "=" + strconv.Itoa(s.members), deafEnv + "=" + flag[s.deaf], leavesEnv + "=" + flag[s.leaves]}
+	return []string{
+		membersEnv + "=" + strconv.Itoa(s.members), deafEnv + "=" + flag[s.deaf],
+		leavesEnv + "=" + flag[s.leaves], saysEnv + "=" + s.says,
+	}
+}
+
+// callLine is the start of a shell call that declares how long it may take.
+func callLine(declared time.Duration) string {
+	const id = `call-bb11656a-e59e-4356-9866-000000000001-0\nfc_35bc3e26-1dfc-9c07-b668-4c50a744b8f9_0`
+	return fmt.Sprintf(`{"type":"tool_call","subtype":"started","call_id":"%s","tool_call":{"shellToolCall":{"args":`+
+		`{"command":"make all","workingDirectory":"","timeout":%d,"toolCallId":"%s"},"description":"Build"},`+
+		`"toolCallId":"%s","startedAtMs":"1784819289745"},`+model+tail, id, declared.Milliseconds(), id, id)
 }
 
 // treeC is formatted like agentC. A child reports only when it is what it shall
@@ -42,6 +56,7 @@ func (s shape) env() []string {
 const treeC = `#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char init[] = %q, result[] = %q;
@@ -75,6 +90,7 @@ int main(void) {
 	for (n = 0; n < members; n += got)
 		if ((got = read(ready[0], buf, sizeof buf)) <= 0) return 1;
 	if (write(1, init, sizeof init - 1) < 0) return 1;
+	if (getenv("BENCH_SAYS") && write(1, getenv("BENCH_SAYS"), strlen(getenv("BENCH_SAYS"))) < 0) return 1;
 	if (number("BENCH_LEAVES")) return write(1, result, sizeof result - 1) < 0;
 	for (;;) pause();
 }
@@ -95,7 +111,7 @@ while [ "$n" -lt "$BENCH_MEMBERS" ]; do
 	n=$((n + 1))
 done
 [ "$n" = 0 ] || sleep 0.5
-printf %%s '%s'
+printf %%s '%s'"$BENCH_SAYS"
 [ "$BENCH_LEAVES" = 0 ] || { printf %%s '%s'; exit 0; }
 exec sleep 90
 `
