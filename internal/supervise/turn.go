@@ -184,6 +184,9 @@ func Run(c Config) Report {
 		return t.finish()
 	}
 	t.loop()
+	if closed(t.exited) { // both may have come at the same time
+		t.onExit()
+	}
 	t.join()
 	defer t.child.Close() // the guard leaves while we say how it was
 	return t.finish()
@@ -302,6 +305,16 @@ func (t *turn) onTimer() {
 		t.look(now)
 	}
 	t.judge(now)
+}
+
+// closed reports whether the channel is; nil is one that was seen to be.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 func (t *turn) onExit() {
