@@ -34,7 +34,11 @@ func (j *job) between() string {
 func (j *job) summary(r *session.Report) []string {
 	head := string(r.Outcome)
 	if r.Message != "" {
-		head += ": " + r.Message
+		message, witness, _ := strings.Cut(r.Message, "; ")
+		if r.Outcome != supervise.Hang || witness == "" {
+			message = r.Message
+		}
+		head += ": " + message // the tree's side of a hang was told when it was found
 	}
 	all := []string{head}
 	if !j.quiet {
