@@ -113,6 +113,11 @@ func TestWitness(t *testing.T) {
 	stopped := func(_, _ float64, a *tree.Activity) {
 		a.Stopped = []tree.Proc{{ID: tree.ID{PID: 7}, Command: "node", State: "stopped"}}
 	}
+	own := func(_, _ float64, a *tree.Activity) { a.OwnCPU = a.CPU }
+	run := func(fate tree.Fate) behaviour {
+		return func(_, _ float64, a *tree.Activity) { a.Runners = []tree.Runner{{Call: "a", Fate: fate}} }
+	}
+	asks := func(_, _ float64, a *tree.Activity) { a.Asking = []tree.Proc{{Command: "git"}} }
 	idle := []fact{thinking(10)}                  // the deadline is at 70
 	shell := []fact{start(10, "a", "shell", 100)} // at 140
 	for _, row := range []struct {
@@ -164,6 +169,12 @@ func TestWitness(t *testing.T) {
 		{"a tool that worked and then hung is ended at its deadline", asking, shell, []behaviour{between(10, 100, 1)}, 140, Confirmed},
 		{"and a window after its work, if that is later", asking, shell, []behaviour{between(10, 200, 1)}, 215, Confirmed},
 		{"nor is an agent that worked early in its silence given another", asking, idle, []behaviour{between(10, 50, 1)}, 70, Confirmed},
+
+		{"what the agent computes is not the work of a tool that runs by itself", asking, shell,
+			[]behaviour{between(0, 1e6, 0.9), own, run(tree.Alive)}, 140, Confirmed},
+		{"unless the tool is gone", asking, shell, []behaviour{between(0, 1e6, 0.9), own, run(tree.Gone)}, 740, Busy},
+		{"nor when there is no tool", asking, idle, []behaviour{between(0, 1e6, 0.9), own}, 670, Busy},
+		{"who asks needs no more evidence", asking, shell, []behaviour{between(10, 138, 1), asks}, 140, Confirmed},
 
 		{"a stopped agent is no hang, up to the grace", asking, idle, []behaviour{stopped}, 670, Stopped},
 		{"continued in time it is judged as before", asking, idle, []behaviour{during(0, 100, stopped)}, 101, Confirmed},
@@ -241,6 +252,31 @@ func TestALookThatNeverComesBack(t *testing.T) {
 	}
 	if v := m.Judge(at(15)); v.State != Hung || v.Reason.Evidence.Finding != Unverified {
 		t.Errorf("%+v", v)
+	}
+}
+
+// Nor does it unmake the work that was seen before it set out.
+func TestALateLookAtWhoWorks(t *testing.T) {
+	m := New(asking, epoch)
+	for s := 1.0; s < 10; s++ {
+		a := quiet(s-1, s)
+		a.CPU = Span(time.Second)
+		m.Sampled(at(s), &a)
+	}
+	if v := m.Judge(at(15)); v.State != Suspected || v.Reason.Evidence.Finding != Busy {
+		t.Errorf("%s, %+v", v.State, v.Reason.Evidence)
+	}
+	if v := m.Judge(at(610)); v.State != Hung {
+		t.Errorf("%s after the grace", v.State)
+	}
+}
+
+// A tree that was only looked at for a moment before its deadline, because lines
+// came until then, is looked at for longer.
+func TestShortEvidence(t *testing.T) {
+	v, when, doubts := live(asking, []fact{start(10, "a", "shell", 100), thinking(139)}, between(0, 139, 1), between(146, 1e6, 1))
+	if v.State != Hung || v.Reason.Evidence.Finding != Busy || when < 740 {
+		t.Errorf("%s at %.0f s after %q: %s", v.State, when, doubts, v.Reason.Summary)
 	}
 }
 

@@ -200,6 +200,60 @@ func TestLineWhileSomebodyLooks(t *testing.T) {
 	})
 }
 
+// Past the deadline of an open call lines go on coming, and each look is away
+// for longer than they are apart: its word counts all the same.
+func TestLinesDuringEveryLook(t *testing.T) {
+	w := &wood{}
+	newTurn(t, func(r *rig) {
+		w.shows(r)
+		look := r.sample
+		r.sample = func(at time.Time, full, explain bool) tree.Snapshot {
+			time.Sleep(50 * time.Millisecond)
+			return look(at, full, explain)
+		}
+	}, func(r *rig) {
+		w.works = r.began.Add(time.Hour)
+		r.emit(initLine, startLine) // past it after two minutes
+		for range 20_000 {
+			r.after(time.Since(r.began) + 10*time.Millisecond)
+			r.emit(thinkLine)
+		}
+		r.emit(doneLine, okLine)
+		r.leave(0)
+	}, func(r *rig) {
+		time.Sleep(time.Second) // the last look comes back to nobody
+		r.outcome(Success, 0)
+		if !r.spoke("busy: 4711 node index.js uses 100 % of a core") {
+			t.Errorf("said %q", r.said)
+		}
+	})
+}
+
+// Who was stopped past its deadline and goes on has to find its feet.
+func TestStopIsForgiven(t *testing.T) {
+	w := &wood{}
+	state := func(s byte) {
+		w.mu.Lock()
+		w.state = s
+		w.mu.Unlock()
+	}
+	newTurn(t, w.shows, func(r *rig) {
+		r.emit(initLine)
+		r.after(20 * time.Second)
+		state('T')
+		r.after(3 * time.Minute)
+		state('S')
+		r.after(3*time.Minute + 20*time.Second)
+		r.emit(okLine)
+		r.leave(0)
+	}, func(r *rig) {
+		r.outcome(Success, 0)
+		if held := r.log.all("held"); len(held) != 1 || held[0].fields()["by"] != "the agent was stopped" {
+			t.Errorf("held %+v", held)
+		}
+	})
+}
+
 // The machine slept for a night just before a deadline: our clock stood still,
 // and the agent that wakes up without its connections has all of its time.
 func TestMachineSlept(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 // were orphaned out of its tree, and belong to no call that is under way. What
 // such a daemon does is no work of the agent's. Who was started since an open
 // call belongs to it, wherever it hangs: some agents keep a tool open until its
-// orphans have ended. Where background work cannot be told from them, and where
-// the agent itself is gone, nobody is forgotten.
+// orphans have ended. Who was started by a forgotten one is forgotten, too. Where
+// background work cannot be told from them, and where the agent itself is gone,
+// nobody is forgotten.
 func (w *Watch) forget(now *table, calls []Call, owners []string) map[ID]bool {
 	w.apart = nil
 	agent, ok := now.byID[now.snap.Agent]
@@ -22,7 +23,8 @@ func (w *Watch) forget(now *table, calls []Call, owners []string) map[ID]bool {
 		if owners[i] != "" || !now.tool(i) || now.below(i, agent) {
 			continue
 		}
-		if !slices.ContainsFunc(calls, func(c Call) bool { return !c.Behind && startedSince(r, &c) }) {
+		under := now.up[i] >= 0 && w.apart[now.rows[now.up[i]].ID] // parents come first
+		if under || !slices.ContainsFunc(calls, func(c Call) bool { return !c.Behind && startedSince(r, &c) }) {
 			w.apart[r.ID] = true
 		}
 	}
