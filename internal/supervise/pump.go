@@ -44,7 +44,7 @@ const (
 
 	// most is how many events go into one batch: a megabyte of nothing but
 	// newlines must not become a hundred megabytes of events.
-	most = 8192
+	most = 4096
 
 	// held is the shortest stay in a write that is told as a time in which
 	// nobody listened; below it is the normal work on a batch.
