@@ -122,7 +122,9 @@ func TestWithoutATerminalTheAgentsHas24RowsOf80(t *testing.T) {
 func TestAQuestionOnTheTerminalIsShown(t *testing.T) {
 	t.Parallel()
 	const question = "Username for 'https://git.example.invalid': "
-	r := run1(t, call{scenario: "h10-waits-for-input.txt", args: args("--stderr=pty --max-duration=1s")}).wants(124).says(question)
+	// It lingers: an agent whose tool is ended first would go on to its result, which wins.
+	r := run1(t, call{scenario: lines("init", "user", "tool start push shell 500 git push", "spawn asker 30s git push", "linger"),
+		args: args("--stderr=pty --max-duration=1s")}).wants(124).says(question)
 	if records := r.saids(); len(records) != 1 || records[0].Text != question {
 		t.Errorf("logged %v", records)
 	}
