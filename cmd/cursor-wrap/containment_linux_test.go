@@ -70,14 +70,36 @@ func TestBothKilledInAPIDNamespace(t *testing.T) {
 // killBoth kills wrapper and guard so that neither sees the other's end.
 func (c *contained) killBoth(s spawned) {
 	c.Helper()
+	both := []int{c.cmd.Process.Pid, s.Guard}
 	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
-		for _, pid := range []int{c.cmd.Process.Pid, s.Guard} {
+		for _, pid := range both {
 			if err := syscall.Kill(pid, sig); err != nil {
 				c.Fatal(err)
 			}
 		}
+		for _, pid := range both {
+			for sig == syscall.SIGSTOP && !standsStill(pid) {
+				time.Sleep(time.Millisecond) // the kernel tells only the parent
+			}
+		}
 	}
 	<-c.exited
+}
+
+// standsStill reports whether every thread of a process is stopped, or it is gone: one that still
+// runs would see the other one's end.
+func standsStill(pid int) bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, file := range stats {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // a thread that has ended
+		}
+		if _, state, ok := strings.Cut(string(text), ") "); ok && state[0] != 'T' && state[0] != 'Z' {
+			return false
+		}
+	}
+	return true
 }
 
 // yard makes a cgroup of the test's own, so that only its own calls clear up in
