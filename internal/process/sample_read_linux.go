@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 	"time"
 	"unsafe"
@@ -118,7 +119,7 @@ func (r *reader) list(all []int, path string) ([]int, error) {
 }
 
 func (r *reader) listFD(all []int, fd int) ([]int, error) {
-	const head = int(unsafe.Offsetof(unix.Dirent{}.Name))
+	const length, head = int(unsafe.Offsetof(unix.Dirent{}.Reclen)), int(unsafe.Offsetof(unix.Dirent{}.Name))
 	for {
 		n, err := unix.Getdents(fd, r.buf)
 		if err == unix.EINTR {
@@ -128,7 +129,11 @@ func (r *reader) listFD(all []int, fd int) ([]int, error) {
 			return all, err
 		}
 		for b := r.buf[:n]; len(b) > head; {
-			size := int((*unix.Dirent)(unsafe.Pointer(&b[0])).Reclen) // the kernel aligns them
+			// Read byte by byte: the last entry ends before a whole Dirent would.
+			size := int(binary.NativeEndian.Uint16(b[length:]))
+			if size <= head || size > len(b) {
+				break
+			}
 			if v, rest := number(b[head:size]); len(rest) < size-head && rest[0] == 0 {
 				all = append(all, int(v))
 			}

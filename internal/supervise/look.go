@@ -31,7 +31,14 @@ func (t *turn) look(now time.Time) {
 	late := !deadline.IsZero() && !now.Before(deadline)
 	explain := late || !t.askDue.IsZero()
 	t.askDue = time.Time{}
-	go func() { t.looks <- t.child.Sample(now, late, explain) }()
+	go func() {
+		defer func() {
+			if r := recover(); r != nil { // what only helps to judge must not end the run
+				t.looks <- tree.Snapshot{At: now, Blind: fmt.Sprint("internal error: ", r)}
+			}
+		}()
+		t.looks <- t.child.Sample(now, late, explain)
+	}()
 }
 
 // onLook tells the monitor what the tree did.

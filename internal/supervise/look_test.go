@@ -185,6 +185,20 @@ func TestLookThatNeverComesBack(t *testing.T) {
 	})
 }
 
+// A mistake of ours in a look is told in the verdict, and the run goes its way.
+func TestLookThatPanics(t *testing.T) {
+	w := &wood{}
+	newTurn(t, func(r *rig) {
+		w.shows(r)
+		r.sample = func(time.Time, bool, bool) tree.Snapshot { panic("oh") }
+	}, func(r *rig) { r.emit(initLine) }, func(r *rig) {
+		r.outcome(Hang, 2)
+		if !strings.Contains(r.report.Message, "the tree cannot be seen: internal error: oh") {
+			t.Errorf("message %q", r.report.Message)
+		}
+	})
+}
+
 // A line that comes while somebody looks begins another silence.
 func TestLineWhileSomebodyLooks(t *testing.T) {
 	w := &wood{}
