@@ -24,6 +24,15 @@ func before(t *testing.T, words string) (st stage, b *said) {
 	}, b
 }
 
+// losesGuard kills the guard: the tree is the front's then.
+func (f *front) losesGuard() {
+	f.t.Helper()
+	if err := unix.Kill(f.guard, unix.SIGKILL); err != nil {
+		f.t.Fatal(err)
+	}
+	f.vanishes(soon())
+}
+
 // What a script has started before it became the front is not the agent's: it
 // lives when the front has to end the tree.
 func TestChildrenFromBeforeLive(t *testing.T) {
@@ -31,10 +40,7 @@ func TestChildrenFromBeforeLive(t *testing.T) {
 	f := st.open(t, hostile...)
 	f.tree.ready(5)
 	pids := b.ready(2)
-	if err := unix.Kill(f.guard, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	f.vanishes(soon())
+	f.losesGuard()
 	f.tell("end 1s")
 	if td := f.teardown(); td.By != "front" || len(td.Left) > 0 {
 		t.Errorf("%+v", td)
@@ -56,10 +62,7 @@ func TestChainOfForksBesideChildrenFromBefore(t *testing.T) {
 	f := st.open(t, "parent", "hopper,"+until+",sid", "daemon:hopper,"+until+",group", "setsid:deaf")
 	f.tree.ready(4)
 	pid := b.ready(1)[0]
-	if err := unix.Kill(f.guard, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	f.vanishes(soon())
+	f.losesGuard()
 	f.tell("end 1s")
 	if td := f.teardown(); td.By != "front" || len(td.Left) > 0 {
 		t.Errorf("%+v", td)
@@ -85,10 +88,7 @@ func treeOnTheMove(t *testing.T) {
 	f := st.open(t, "parent", "deaf", "setsid:deaf")
 	f.tree.ready(3)
 	pid := b.ready(1)[0]
-	if err := unix.Kill(f.guard, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	f.vanishes(soon())
+	f.losesGuard()
 	f.tell("end 1s")
 	if td := f.teardown(); td.By != "front" || len(td.Left) > 0 {
 		t.Errorf("%+v", td)
@@ -127,10 +127,7 @@ func TestGrandchildrenFromBeforeLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, soon(), "they have come to the front", func() bool { return identify(pids[3]).PPID == f.cmd.Process.Pid })
-	if err := unix.Kill(f.guard, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	f.vanishes(soon())
+	f.losesGuard()
 	f.tell("end 1s")
 	f.teardown()
 	for _, pid := range pids {
@@ -150,7 +147,7 @@ func TestGrandchildrenFromBeforeLiveInSessionZero(t *testing.T) {
 		t.Skip("no pid namespace can be made here: ", err)
 	}
 	if id, err := unix.Getsid(0); err != nil || id == os.Getpid() {
-		t.Skip("this test leads its session itself: ", err)
+		t.Skip("needs a session whose leader is another process, to be outside of the namespace")
 	}
 	out, err := exec.Command(unshare, "-p", "-f", "--mount-proc", must(os.Executable()),
 		"-test.run=^TestGrandchildrenFromBeforeLive$", "-test.v").CombinedOutput()
