@@ -205,7 +205,10 @@ func (p *person) send(sig syscall.Signal) {
 // what keeps the pause out of every deadline.
 func (p *person) suspend(a *process.Agent) {
 	if a != nil {
-		if err := a.Pause(); err != nil {
+		switch err := a.Pause(); {
+		case errors.Is(err, process.ErrPaused):
+			a = nil // by somebody else, who will let it go on
+		case err != nil:
 			p.con.say("the agent goes on: " + err.Error())
 		}
 	}

@@ -92,6 +92,9 @@ type Log struct {
 	syncFailed atomic.Bool  // and that was said
 	last       atomic.Int64 // Unix ms of the latest time that was given
 
+	grown atomic.Pointer[chan struct{}] // closed at the next write; nil while nobody waits for it
+	over  atomic.Bool                   // nothing will be written any more
+
 	wake    chan struct{}
 	quit    chan struct{}
 	stopped chan struct{}
@@ -226,6 +229,8 @@ func (l *Log) Close() (err error) {
 		l.ioMu.Lock()
 		defer l.ioMu.Unlock()
 		l.closed = true
+		l.over.Store(true)
+		l.tellGrown()
 		if err = l.file.Close(); err != nil {
 			err = fmt.Errorf("close session log: %w", err)
 		}

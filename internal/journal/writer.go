@@ -87,6 +87,7 @@ func (l *Log) put(b *batch) bool {
 	l.ioMu.Lock()
 	wrote, warning := l.putLocked(b)
 	l.ioMu.Unlock()
+	l.tellGrown()
 	// Outside the lock: the one who is told may come back to the log.
 	if warning != "" && l.warn != nil {
 		l.warn(warning)

@@ -144,6 +144,13 @@ func (l *leaf) freeze(on bool) error {
 	return os.WriteFile(filepath.Join(l.path, "cgroup.freeze"), []byte(value), 0)
 }
 
+// frozen reports whether all of the leaf has stopped: the kernel takes its time
+// over whoever is in a system call.
+func (l *leaf) frozen() bool {
+	b, err := readFile(filepath.Join(l.path, "cgroup.events"))
+	return err == nil && strings.Contains(string(b), "frozen 1")
+}
+
 // killMembers kills what the leaf lists; a process whose leading thread has
 // exited is passed over by cgroup.kill (seen on Linux 6.18), but is listed.
 func (l *leaf) killMembers() {

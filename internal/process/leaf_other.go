@@ -32,3 +32,4 @@ func Sweep(...string) []Leftover { return nil }
 func Marked(string) []Proc { return nil }
 
 func (l *leaf) freeze(bool) error { return errors.ErrUnsupported }
+func (l *leaf) frozen() bool      { return false }

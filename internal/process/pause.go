@@ -11,12 +11,34 @@ import (
 // pauseTime bounds the search for a fixpoint of stopped processes.
 const pauseTime = time.Second
 
+// ErrPaused says that the tree is paused already.
+var ErrPaused = errors.New("it is paused already")
+
 // Pause stops the agent's tree until Resume: its cgroup is frozen where there
 // is one; elsewhere every process of it is stopped, until nobody new is found.
+// Whoever gets ErrPaused has not paused it, and leaves it to others to resume.
 func (a *Agent) Pause() error {
+	a.pausing.Lock()
+	defer a.pausing.Unlock()
+	if a.frozen {
+		return ErrPaused
+	}
 	if a.leaf != nil && a.leaf.freeze(true) == nil {
+		a.frozen = true
+		for over := time.Now().Add(pauseTime); !a.leaf.frozen() && time.Now().Before(over); {
+			time.Sleep(time.Millisecond) // who waits for a disk stops when it has come
+		}
 		return nil
 	}
+	err := a.stopAll()
+	if a.frozen = err == nil; !a.frozen {
+		_ = a.letGo() // it was not all of it, so it is none
+	}
+	return err
+}
+
+// stopAll stops every process of the tree by a signal.
+func (a *Agent) stopAll() error {
 	a.paused = map[procID]Proc{}
 	s := a.Sampler()
 	defer s.Close()
@@ -53,8 +75,19 @@ func (a *Agent) Pause() error {
 	return errors.New("it does not stop")
 }
 
-// Resume lets the tree go on that Pause has stopped.
+// Resume lets the tree go on that Pause has stopped; one that is not paused
+// goes on anyway.
 func (a *Agent) Resume() error {
+	a.pausing.Lock()
+	defer a.pausing.Unlock()
+	if !a.frozen {
+		return nil
+	}
+	a.frozen = false
+	return a.letGo()
+}
+
+func (a *Agent) letGo() error {
 	var failed error
 	for _, p := range a.paused {
 		if err := signalProc(p, syscall.SIGCONT); err != nil && !errors.Is(err, unix.ESRCH) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -64,7 +65,9 @@ type Agent struct {
 	leaf     *leaf
 	spec     Spec
 	ignore   map[procID]bool
-	paused   map[procID]Proc // who was stopped by Pause
+	pausing  sync.Mutex
+	frozen   bool            // by Pause
+	paused   map[procID]Proc // who was stopped by it, one by one
 	exit     Exit            // set before exited is closed
 	exited   chan struct{}   // the agent's process has ended
 	torn     chan Teardown   // what came of the end, once

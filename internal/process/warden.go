@@ -143,10 +143,18 @@ func (w *warden) end(l Ladder, hurry <-chan struct{}) Teardown {
 		}
 		w.tell(w.look(), step.Signals)
 		w.tellBlindly(step.Signals)
+		w.thaw()
 		w.wait(step.Wait, hurry, step.Signals)
 	}
 	w.clearLeaf()
 	return w.report(time.Since(began))
+}
+
+// thaw lets a tree that was paused act on what it was told.
+func (w *warden) thaw() {
+	if w.leaf != nil {
+		_ = w.leaf.freeze(false) // the frozen can still be killed
+	}
 }
 
 // empty reports whether nobody is left. Where orphans come to us, the proof is

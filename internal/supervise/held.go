@@ -16,8 +16,8 @@ func (t *turn) arm(now time.Time) {
 		}
 	}
 	switch {
-	case t.ladder:
-		next = time.Time{} // it has its own clock
+	case t.ladder, !t.paused.IsZero():
+		next = time.Time{} // it has its own clock, and in a pause there is none
 	case t.gone || t.eof && t.result == nil:
 		next = t.endDue
 	}

@@ -54,6 +54,7 @@ func (t *turn) end(c *cause) {
 		return
 	}
 	t.ladder = true
+	t.goOn(t.Now())
 	go func() { t.torn <- t.child.End(process.NewLadder(t.KillGrace), t.hurry) }()
 }
 

@@ -12,7 +12,7 @@ import (
 // sampleDue is when the tree is to be looked at next; zero while it is not, or
 // while somebody looks.
 func (t *turn) sampleDue() time.Time {
-	if t.child.Sample == nil || t.looking || t.ladder || t.gone {
+	if t.child.Sample == nil || t.looking || t.ladder || t.gone || !t.paused.IsZero() {
 		return time.Time{}
 	}
 	due := t.mon.Sample()
@@ -45,6 +45,10 @@ func (t *turn) look(now time.Time) {
 func (t *turn) onLook(snap *tree.Snapshot) {
 	t.looking, t.stale = false, true
 	if t.ladder || t.gone {
+		return
+	}
+	if !t.paused.IsZero() {
+		t.watch.Reset() // who is frozen shows nothing
 		return
 	}
 	if t.mon.Samples() == 0 {

@@ -39,7 +39,7 @@ func (t *turn) batch(b *batch, ok bool) {
 	at := b.at
 	t.pump.spare <- b
 	t.transition(at)
-	if t.doubt != monitor.Waiting {
+	if t.doubt != monitor.Waiting && t.paused.IsZero() {
 		v := t.mon.Judge(at)
 		t.doubted(at, &v)
 	}

@@ -27,7 +27,7 @@ func (t *turn) show() {
 		return
 	}
 	t.shown, t.stale = now, false
-	t.Show(t.mon.Progress(now))
+	t.Show(t.mon.Progress(t.moment(now)))
 }
 
 // showDue is when there is something to show; zero while there is not.

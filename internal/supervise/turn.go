@@ -65,6 +65,8 @@ type Child struct {
 	Sample func(at time.Time, full, explain bool) tree.Snapshot
 	// Sampled is called when nobody will look any more; may be nil.
 	Sampled func()
+	// Pause freezes the tree and Resume lets it go on; nil where that cannot be.
+	Pause, Resume func() error
 }
 
 // Config is what a turn is run with.
@@ -96,6 +98,9 @@ type Config struct {
 	// Asks is told who is blocked reading the terminal that is the agent's
 	// stderr, whenever that has changed. Nil where it has none.
 	Asks func([]tree.Proc)
+
+	// Control is for others who want to look at the turn; nil for nobody.
+	Control *Control
 
 	// Slept is how long the machine has been suspended so far; nil where
 	// nobody can tell. Now stands still meanwhile.
@@ -151,6 +156,9 @@ type turn struct {
 
 	sleptBefore time.Duration // of them, what was before the turn
 
+	paused   time.Time // since when the tree is frozen on somebody's word; zero while it is not
+	pausedBy int       // the uid of who asked for it
+
 	shown  time.Time // when something was shown last
 	stale  bool      // something has happened since
 	askDue time.Time // when to look whether somebody asks; zero for not at all
@@ -167,6 +175,10 @@ func Run(c Config) Report {
 		looks:  make(chan tree.Snapshot, 1),
 		report: Report{SessionID: c.SessionID},
 	}
+	if t.Control == nil {
+		t.Control = NewControl()
+	}
+	defer close(t.Control.over)
 	if t.Slept != nil {
 		t.slept = t.Slept()
 		t.sleptBefore = t.slept
@@ -236,6 +248,8 @@ func (t *turn) launch() (child Child, err error) {
 			name := process.SignalName(sig)
 			t.Log.Record(t.Now(), slog.LevelWarn, "signal", slog.String("signal", name), slog.Int("count", t.signals))
 			t.cause = &cause{outcome: Stopped, message: "stopped by " + name, signal: sig}
+		case answer := <-t.Control.asked:
+			answer(t)
 		case <-done:
 			return child, err
 		}
@@ -275,6 +289,9 @@ func (t *turn) loop() {
 		case snap := <-t.looks:
 			t.woke()
 			t.onLook(&snap)
+		case answer := <-t.Control.asked:
+			t.woke()
+			answer(t)
 		case <-t.timer.C:
 			t.woke()
 			t.onTimer()
@@ -292,7 +309,7 @@ func (t *turn) loop() {
 func (t *turn) onTimer() {
 	now := t.Now()
 	switch {
-	case t.ladder:
+	case t.ladder, !t.paused.IsZero():
 		return
 	case !t.endDue.IsZero():
 		if t.pumpHeld(now); !now.Before(t.endDue) {
@@ -320,6 +337,7 @@ func closed(c <-chan struct{}) bool {
 func (t *turn) onExit() {
 	t.exited, t.gone = nil, true
 	now := t.Now()
+	t.goOn(now)
 	t.Log.Record(now, slog.LevelInfo, "agent_exit", slog.Int("pid", t.child.PID()))
 	t.endDue = now.Add(drainGrace)
 	if t.eof || t.result != nil {
