@@ -80,13 +80,15 @@ var outside = map[string][]string{
 		"golang.org/x/sys",       // its modes, job control, waiting for keys, flock of the history
 		"github.com/rivo/uniseg", // where a character ends and how many cells it takes
 	},
-	"cmd/cursor-wrap": {"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys"},
+	"internal/registry": {"golang.org/x/sys"}, // flock of a run's record, and who sits at the other end of a socket
+	"cmd/cursor-wrap":   {"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "golang.org/x/sys"},
 }
 
 // clocks may ask what time it is; everybody else is told.
 var clocks = []string{
 	"internal/process",   // how long a teardown took, and the time it gives
 	"internal/supervise", // the one clock of a run, and the pause in a line
+	"internal/registry",  // how long who asks may take, and how old a record is
 	"cmd/cursor-wrap",
 }
 

@@ -35,6 +35,9 @@ type Entry struct {
 	Log       string   `json:"log"`
 	Tmux      string   `json:"tmux,omitempty"` // the tmux session that it was started in by name
 	Socket    string   `json:"socket"`
+
+	// Removed is set by Sweep: the record of this dead run is gone.
+	Removed bool `json:"-"`
 }
 
 // Ref names a process for as long as the machine runs.

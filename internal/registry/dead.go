@@ -1,0 +1,235 @@
+package registry
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cursor-wrap/internal/process"
+)
+
+// ErrLives is why a record is not removed.
+var ErrLives = errors.New("the run lives")
+
+// boot and namespace do not change while we live.
+var (
+	boot      = sync.OnceValue(process.Boot)
+	namespace = sync.OnceValue(process.Namespace)
+)
+
+// here reports whether the pids of an entry mean to us what they meant to the
+// run: the same boot of the same machine, and the same pid namespace.
+func (e *Entry) here() bool {
+	return e.Boot != "" && e.Start != 0 && e.Boot == boot() && e.Namespace == namespace()
+}
+
+// running reports whether the very process that wrote the entry can be seen.
+func (e *Entry) running() bool {
+	if !e.here() {
+		return false
+	}
+	start, ok := process.Identity(e.PID)
+	return ok && start == e.Start
+}
+
+// lives reports whether a run does. Who cannot be seen may still hold the lock,
+// which other pid namespaces and, on some file systems, other machines see too.
+// Where there are no locks, only what can be seen to be dead is.
+func lives(root *os.Root, e *Entry) bool {
+	if e.running() {
+		return true
+	}
+	// Shared, so that two who look do not take each other for the run.
+	f, state := try(root, e.RunID, os.O_RDONLY, unix.LOCK_SH)
+	if f != nil {
+		_ = f.Close()
+	}
+	return state == held || state == untold && !e.here()
+}
+
+// survey is what stands in the folder of all runs.
+type survey struct {
+	root       *os.Root // nil without a folder
+	live, dead []Entry  // oldest first
+	halfMade   []string // folders without a record that makes sense
+}
+
+func (s *survey) close() {
+	if s.root != nil {
+		_ = s.root.Close()
+	}
+}
+
+func look(dir string) (*survey, error) {
+	root, err := openRuns(dir)
+	if root == nil {
+		return &survey{}, err
+	}
+	s := &survey{root: root}
+	entries, err := readDir(root, ".")
+	if err != nil {
+		s.close()
+		return nil, denied(dir, err)
+	}
+	for _, d := range entries {
+		if id := d.Name(); d.IsDir() && validID(id) {
+			s.sort(id)
+		}
+	}
+	for _, list := range [][]Entry{s.live, s.dead} {
+		slices.SortFunc(list, func(a, b Entry) int {
+			return cmp.Or(a.At.Compare(b.At.Time), cmp.Compare(a.RunID, b.RunID))
+		})
+	}
+	return s, nil
+}
+
+func (s *survey) sort(id string) {
+	e, err := load(s.root, id)
+	switch {
+	case errors.Is(err, errHalfMade):
+		s.halfMade = append(s.halfMade, id)
+	case err != nil: // it has left meanwhile
+	case lives(s.root, &e):
+		s.live = append(s.live, e)
+	default:
+		s.dead = append(s.dead, e)
+	}
+}
+
+// List is the runs that live, oldest first. What cannot be read, or is not
+// whole yet, is left out; a folder that is missing holds none.
+func List(dir string) (live []Entry, err error) {
+	s, err := look(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	return s.live, nil
+}
+
+// Dead is the runs that have ended without removing their records, oldest
+// first. What is left in their leaves is to be ended before the records go.
+func Dead(dir string) ([]Entry, error) {
+	s, err := look(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	return s.dead, nil
+}
+
+// Sweep removes the records of dead runs, but for those whose leaf is still
+// there: somebody may run in it, whom process.Sweep ends. It returns all the
+// dead; Removed tells which records are gone. Those that somebody else removes
+// at the same time are left out. err joins what could not be removed; the rest
+// is done all the same.
+func Sweep(dir string) (dead []Entry, err error) {
+	s, err := look(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	var failed []error
+	for _, e := range s.dead {
+		if !leafThere(e.Leaf) {
+			err := bury(s.root, e.RunID)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // somebody else was faster
+			}
+			failed = append(failed, told(err))
+			e.Removed = err == nil
+		}
+		dead = append(dead, e)
+	}
+	for _, id := range s.halfMade {
+		failed = append(failed, told(gone(bury(s.root, id))))
+	}
+	return dead, errors.Join(failed...)
+}
+
+// told leaves out what is no failure: that a run lives after all.
+func told(err error) error {
+	if err == nil || errors.Is(err, ErrLives) {
+		return nil
+	}
+	return fmt.Errorf("remove the record of a dead run: %w", err)
+}
+
+// Remove removes the record of a dead run, whatever is left of it; ErrLives if
+// the run is not dead. One that is gone already is no error.
+func Remove(dir string, e Entry) error {
+	if !validID(e.RunID) {
+		return fmt.Errorf("remove the record of a run: %q is no run id", e.RunID)
+	}
+	root, err := openRuns(dir)
+	if root == nil {
+		return err
+	}
+	defer root.Close()
+	if err := gone(bury(root, e.RunID)); err != nil {
+		return fmt.Errorf("remove the record of run %s: %w", e.RunID, err)
+	}
+	return nil
+}
+
+func leafThere(leaf string) bool {
+	if leaf == "" {
+		return false
+	}
+	_, err := os.Lstat(leaf)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// bury removes the folder of a run that is dead, under its lock. It looks again
+// once it has the lock; fs.ErrNotExist if there is nothing to remove any more.
+func bury(root *os.Root, id string) error {
+	if _, err := load(root, id); errors.Is(err, fs.ErrNotExist) {
+		return err // before a lock file is made
+	} else if errors.Is(err, errHalfMade) && !old(root, id) {
+		return ErrLives
+	}
+	// Others who sweep, or only look, hold the lock for an instant.
+	f, state := try(root, id, os.O_RDWR|os.O_CREATE, unix.LOCK_EX)
+	for tries := 0; state == held && tries < 20; tries++ {
+		time.Sleep(2 * time.Millisecond)
+		f, state = try(root, id, os.O_RDWR|os.O_CREATE, unix.LOCK_EX)
+	}
+	if f != nil {
+		defer f.Close()
+	}
+	switch state {
+	case held:
+		return ErrLives
+	case missing, replaced:
+		return fs.ErrNotExist
+	}
+	e, err := load(root, id)
+	switch {
+	case errors.Is(err, errHalfMade):
+		if state == untold {
+			return ErrLives // nothing proves the contrary
+		}
+		return clearRun(root, id)
+	case err != nil:
+		return err
+	case e.running() || state == untold && !e.here():
+		return ErrLives
+	}
+	removePrivate(e)
+	return clearRun(root, id)
+}
+
+// old reports whether the folder of a run has stood for longer than a run takes
+// to write its record.
+func old(root *os.Root, id string) bool {
+	info, err := root.Lstat(id)
+	return err == nil && time.Since(info.ModTime()) > halfMadeFor
+}
