@@ -112,7 +112,7 @@ func load(root *os.Root, id string) (Entry, error) {
 		if _, gone := root.Lstat(id); gone != nil {
 			return Entry{}, gone
 		}
-		return Entry{}, errors.Join(errHalfMade, err)
+		return Entry{}, fmt.Errorf("%w: %v", errHalfMade, err) // that the file is missing does not mean that the run has left
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -192,7 +192,7 @@ func clearRun(root *os.Root, id string) error {
 		if name == lockName {
 			continue
 		}
-		if err := root.RemoveAll(filepath.Join(id, name)); err != nil {
+		if err := gone(root.RemoveAll(filepath.Join(id, name))); err != nil {
 			return err
 		}
 	}
