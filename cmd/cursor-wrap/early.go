@@ -58,7 +58,9 @@ func (e *early) discard() {
 // environment reaches the agent there, and not on a command line that all can
 // read.
 func environ(id string) []string {
-	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, markerEnv+"=") })
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
+		return strings.HasPrefix(s, markerEnv+"=") || strings.HasPrefix(s, tmuxEnv+"=")
+	})
 	for flag, name := range secretEnv {
 		if v := os.Getenv(envName(flag)); v != "" {
 			env = slices.DeleteFunc(env, func(s string) bool { return strings.HasPrefix(s, name+"=") })

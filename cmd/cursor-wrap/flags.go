@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type options struct {
 	policy       monitor.Policy
 	killGrace    time.Duration
 
+	stateDir  string
 	logDir    string
 	logLevel  string
 	logSync   string
@@ -65,7 +67,8 @@ func (o *options) register(f *pflag.FlagSet) {
 	o.registerPolicy(f)
 	duration(f, &o.killGrace, "kill-grace", 5*time.Second, "between SIGTERM and SIGKILL")
 
-	f.StringVar(&o.logDir, "log-dir", "", "folder of the session logs (default ~/.cursor-wrap/logs)")
+	registerState(f, &o.stateDir)
+	f.StringVar(&o.logDir, "log-dir", "", "folder of the session logs (default logs in the state folder)")
 	f.StringVar(&o.logLevel, "log-level", "debug", "least level that the session log keeps: debug, info, warn, error; raw events are debug")
 	f.StringVar(&o.logSync, "log-sync", string(journal.Always), "how far an event is logged before it is forwarded: always, on the disk; written, in the kernel; none, as written but never synced")
 	duration(f, &o.retention, "log-retention", 7*24*time.Hour, "age at which a session log goes at the next start; 0 keeps it")
@@ -350,6 +353,19 @@ func (o *options) agentArgs(resume string, extra []string) []string {
 		args = append(args, "--workspace", o.workspace)
 	}
 	return slices.Concat(args, o.agentFlags, extra)
+}
+
+// registerState adds the flag that moves the state folder.
+func registerState(f *pflag.FlagSet, dir *string) {
+	f.StringVar(dir, "state-dir", "", "folder of what is known of runs (default ~/.cursor-wrap)")
+}
+
+// stateIn is the state folder: the given one, or ~/.cursor-wrap.
+func stateIn(given string) (string, error) {
+	if given != "" {
+		return filepath.Abs(given)
+	}
+	return home()
 }
 
 // home is ~/.cursor-wrap.

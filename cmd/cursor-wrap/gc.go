@@ -23,11 +23,8 @@ cgroups. It lists, but does not end, processes that only carry a dead run's mark
 in their environment: a copied environment is enough for that.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.chooseLogDir(); err != nil {
-				return usagef("name the folder with --log-dir", "%v", err)
-			}
-			leaves, _ := buryDead(o.logDir)
-			left, marked := process.Sweep(leaves...), process.Marked(markerEnv)
+			left, _ := sweepDead(o.stateDir)
+			marked := process.Marked(markerEnv)
 			failed := slices.ContainsFunc(left, func(l process.Leftover) bool { return l.Error != "" })
 			out := c.OutOrStdout()
 			if asJSON {
@@ -50,7 +47,7 @@ in their environment: a copied environment is enough for that.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&o.logDir, "log-dir", "", "folder of the session logs, which tells of dead runs in other cgroups (default ~/.cursor-wrap/logs)")
+	registerState(c.Flags(), &o.stateDir)
 	c.Flags().BoolVar(&asJSON, "json", false, "as one JSON object")
 	return c
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -35,19 +34,18 @@ type job struct {
 	extra []string // agent flags from behind the --
 	stop  chan syscall.Signal
 
-	running *running
-	person  *person  // nil where nobody sits at a terminal
-	aside   []string // what is said of the processes of a hang, below the text that tells of it
+	began time.Time
+	desk  *desk
+	entry *entry
 
-	mu      sync.Mutex // for what /status may ask at any time
-	turns   int        // that were started
-	session string     // its id, once it is known
+	person *person  // nil where nobody sits at a terminal
+	aside  []string // what is said of the processes of a hang, below the text that tells of it
 }
 
 // run runs the session and says how it was.
 func (j *job) run(first string) int {
-	j.running = holdRunning(j.logDir, j.id)
-	defer j.running.release()
+	j.desk = &desk{job: j}
+	j.entry = j.register(first)
 	pruned := make(chan struct{})
 	go func() {
 		defer close(pruned)
@@ -68,6 +66,7 @@ func (j *job) run(first string) int {
 	}
 	j.summarize(&report)
 	j.recordEnd(&report)
+	j.entry.close(&report)
 	return report.ExitCode
 }
 
@@ -92,11 +91,7 @@ func (j *job) config(first string) session.Config {
 
 // turn runs one turn.
 func (j *job) turn(t session.Turn, goesOn session.GoesOn) supervise.Report {
-	if t.Restart == 0 {
-		j.mu.Lock()
-		j.turns++
-		j.mu.Unlock()
-	}
+	control := j.desk.begins(t.Restart)
 	var unfollow func()
 	c := supervise.Config{
 		Launch: func(ctx context.Context) (supervise.Child, error) {
@@ -107,21 +102,21 @@ func (j *job) turn(t session.Turn, goesOn session.GoesOn) supervise.Report {
 			if t := a.Terminal(); t != nil {
 				unfollow = follow(t, j.size)
 			}
-			if j.person != nil {
-				j.person.works(a)
-			}
+			j.desk.works(a)
 			look := a.Sampler()
-			return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Sample: look.Sample, Sampled: look.Close}, nil
+			return supervise.Child{Agent: a, Stdin: a.Stdin, Stdout: a.Stdout, Stderr: a.Stderr, Sample: look.Sample, Sampled: look.Close, Pause: a.Pause, Resume: a.Resume}, nil
 		},
 		Prompt: []byte(t.Prompt), Policy: j.policy, Tick: j.policy.Tick, KillGrace: j.killGrace,
 		SessionID: t.Resume, Log: turnLog{j.log, j}, Out: j.output(), Silent: !j.synthetic, Stderr: j.con, Say: j.say,
-		Stop: j.stop, Now: j.now, Slept: process.Suspended, GoesOn: goesOn,
+		Stop: j.stop, Now: j.now, Slept: process.Suspended, GoesOn: goesOn, Control: control,
 	}
 	if j.person != nil {
 		j.person.begin(&c)
 		defer j.person.rests()
 	}
 	report := supervise.Run(c)
+	j.desk.ends(&report)
+	j.entry.rests()
 	if unfollow != nil {
 		unfollow()
 	}
@@ -139,10 +134,10 @@ type turnLog struct {
 }
 
 func (l turnLog) SetSession(id string) error {
-	l.j.mu.Lock()
-	l.j.session = id
-	l.j.mu.Unlock()
-	return l.Log.SetSession(id)
+	l.j.desk.names(id)
+	err := l.Log.SetSession(id)
+	l.j.entry.names(id, l.Path())
+	return err
 }
 
 // output is where a turn's stream goes.
@@ -189,7 +184,7 @@ func (j *job) launch(ctx context.Context, resume string) (*process.Agent, error)
 	if err != nil {
 		return nil, err
 	}
-	j.running.note(a.Leaf())
+	j.entry.works(a)
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		resolved = path

@@ -27,8 +27,6 @@ type person struct {
 	shows bool // stdout is that terminal, too
 	ascii bool // it does not understand UTF-8
 
-	agent atomic.Pointer[process.Agent] // that works; nil while none does
-
 	stopping atomic.Bool // the turn was told to end, and that is what is shown
 
 	turn sync.Mutex    // held while a turn is begun or ended
@@ -130,8 +128,12 @@ func (p *person) begin(c *supervise.Config) {
 	}
 }
 
-// works tells who works: from now on there is somebody to pause, and to answer.
-func (p *person) works(a *process.Agent) { p.agent.Store(a) }
+// works is the agent that works: somebody to pause, and to answer. Nil while
+// none does.
+func (p *person) works() *process.Agent {
+	_, a := p.desk.present()
+	return a
+}
 
 // columns is how many the status line may have.
 func (p *person) columns() int {
@@ -142,7 +144,6 @@ func (p *person) columns() int {
 // rests: nobody works any more. The keys stay ours until the next prompt, so
 // that an interruption ends the time before another attempt, too.
 func (p *person) rests() {
-	p.agent.Store(nil)
 	p.term.Forward(nil)
 	p.term.Status("")
 }
@@ -179,7 +180,7 @@ func (p *person) keys() {
 			case terminal.Hangup:
 				p.send(syscall.SIGHUP)
 			case terminal.Suspend:
-				p.suspend(p.agent.Load())
+				p.suspend(p.works())
 			}
 		}
 	}
@@ -187,7 +188,7 @@ func (p *person) keys() {
 
 // ending says that the key was heard. The status stays until the turn is over.
 func (p *person) ending() {
-	if p.agent.Load() != nil {
+	if p.works() != nil {
 		p.stopping.Store(true)
 		p.term.Status("ending the turn; Ctrl-C again ends it hard")
 	}
@@ -229,7 +230,7 @@ func (p *person) asks() func([]tree.Proc) {
 			return
 		}
 		p.con.say(who[0].String() + " asks; what you type goes to it")
-		if a := p.agent.Load(); a != nil && a.Terminal() != nil {
+		if a := p.works(); a != nil && a.Terminal() != nil {
 			p.term.Forward(a.Terminal())
 		}
 	}

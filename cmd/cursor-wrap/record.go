@@ -14,8 +14,8 @@ import (
 
 // sweep clears up after runs whose wrapper and guard were killed together.
 func (j *job) sweep() {
-	leaves, died := buryDead(j.logDir)
-	for _, l := range process.Sweep(leaves...) {
+	left, died := sweepDead(j.stateDir)
+	for _, l := range left {
 		j.log.Record(j.now(), slog.LevelWarn, "leftover", slog.Any("leftover", l))
 		if len(l.Ended) > 0 || l.Error != "" {
 			j.con.say(l.String())

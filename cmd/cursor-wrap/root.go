@@ -121,7 +121,8 @@ Exit codes: 0 a result; 1 an error result, no result, or no start; 2 a hang;
 		return usagef("see "+c.CommandPath()+" --help; flags of the agent that are not listed there go after --", "%v", err)
 	})
 	newRun(root, std, code, e)
-	root.AddCommand(newReplay(std, code), newGC(), newVersion())
+	root.AddCommand(newPS(std, code), newInspect(std, code), newTail(std, code), newPause(std, code), newUnpause(std, code), newKill(std, code), newWait(std, code),
+		newReplay(std, code), newGC(), newVersion())
 	return root
 }
 

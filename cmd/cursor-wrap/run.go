@@ -59,6 +59,7 @@ func (o *options) run(prompts, extra []string, std stdio, e *early) (int, error)
 		return 0, err
 	}
 	j := &job{options: o, std: std, now: supervise.NewClock(), id: e.id, early: e, extra: extra, stop: stopSignals()}
+	j.began = j.now()
 	if !o.print {
 		if err := j.greet(); err != nil {
 			return 0, err
@@ -71,7 +72,7 @@ func (o *options) run(prompts, extra []string, std stdio, e *early) (int, error)
 		j.con.columns, j.con.ascii = func() int { return int(terminalSize(std.err).Cols) }, !utf8Locale(os.Getenv)
 	}
 	defer j.con.close()
-	if j.log, err = o.openLog(j.now(), j.con); err != nil {
+	if j.log, err = o.openLog(j.began, j.con); err != nil {
 		return 0, usagef("make it writable, or choose another folder with --log-dir", "%v", err)
 	}
 	return j.run(first), nil
@@ -130,7 +131,7 @@ func (o *options) chooseLogDir() error {
 	if o.logDir != "" {
 		return nil
 	}
-	dir, err := home()
+	dir, err := stateIn(o.stateDir)
 	o.logDir = filepath.Join(dir, "logs")
 	return err
 }

@@ -2,14 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
 	"cursor-wrap/internal/monitor"
-	"cursor-wrap/internal/process"
+	"cursor-wrap/internal/registry"
 	"cursor-wrap/internal/session"
 	"cursor-wrap/internal/supervise"
-	"cursor-wrap/internal/tree"
 )
 
 // summarize says on stderr how the run was: a line after a prompt, a few after
@@ -63,32 +63,24 @@ func (j *job) summary(r *session.Report) []string {
 
 // statusText is the answer to /status.
 func (j *job) statusText() string {
-	j.mu.Lock()
-	id, turns := cmp.Or(j.session, j.resume, "none yet"), j.turns
-	j.mu.Unlock()
-	return fmt.Sprintf("session  %s\nturns    %d\nlog      %s\nagent    %s\n", id, turns, j.log.Path(), j.agentTree())
+	t, err := j.desk.Tree(context.Background())
+	return fmt.Sprintf("run      %s\nsession  %s\nturns    %d\nlog      %s\nagent    %s\n",
+		j.id, cmp.Or(t.Session, "none yet"), t.Turn, j.log.Path(), agentTree(&t, err))
 }
 
 // agentTree lists the processes of the agent that works.
-func (j *job) agentTree() string {
-	var a *process.Agent
-	if j.person != nil {
-		a = j.person.agent.Load()
-	}
-	if a == nil {
+func agentTree(t *registry.Tree, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case t.Activity == nil:
 		return "not running; each turn starts one of its own"
+	case t.Activity.Blind != "":
+		return t.Activity.Blind
 	}
-	s := a.Sampler()
-	defer s.Close()
-	snap := s.Sample(j.now(), false, true)
-	var w tree.Watch
-	seen := w.Next(&snap, nil)
-	if seen.Blind != "" {
-		return seen.Blind
-	}
-	list := make([]string, len(seen.Procs))
-	for i := range seen.Procs {
-		list[i] = seen.Procs[i].Story()
+	list := make([]string, len(t.Activity.Procs))
+	for i := range t.Activity.Procs {
+		list[i] = t.Activity.Procs[i].Story()
 	}
 	return strings.Join(list, "\n         ")
 }

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"cursor-wrap/internal/display"
+	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/process"
+	"cursor-wrap/internal/registry"
+	"cursor-wrap/internal/session"
+)
+
+// tmuxEnv names the tmux session that a run was started in by name.
+const tmuxEnv = envPrefix + "TMUX"
+
+// entry is our place in the registry. It is kept beside the run, which waits for
+// none of it: a slow disk holds up nobody.
+type entry struct {
+	job     *job
+	changes chan func(*registry.Entry)
+	ending  registry.Ending // set before changes is closed
+	done    chan struct{}
+}
+
+const (
+	// unregisterTime is how long the end of a run waits for its entry to be
+	// gone; the next run clears up what is left.
+	unregisterTime = 2 * time.Second
+	// changesMax is how many changes may wait for the disk.
+	changesMax = 64
+)
+
+func (j *job) register(prompt string) *entry {
+	e := &entry{job: j, changes: make(chan func(*registry.Entry), changesMax), done: make(chan struct{})}
+	go e.keep(j.describe(prompt))
+	return e
+}
+
+// keep makes the entry, changes it as it is told, and removes it.
+func (e *entry) keep(first registry.Entry) {
+	defer close(e.done)
+	run, err := e.open(first)
+	if err != nil {
+		e.record("not_registered", err)
+		e.job.con.say("ps does not know this run: " + err.Error())
+	}
+	for change := range e.changes {
+		if err := run.Update(change); err != nil {
+			e.record("entry_not_written", err)
+		}
+	}
+	run.Close(e.ending)
+}
+
+func (e *entry) open(first registry.Entry) (*registry.Run, error) {
+	dir, err := stateIn(e.job.stateDir)
+	if err != nil {
+		return nil, err
+	}
+	run, err := registry.Register(dir, first)
+	if err != nil {
+		return nil, err
+	}
+	return run, run.Serve(e.job.desk)
+}
+
+func (e *entry) record(msg string, err error) {
+	e.job.log.Record(e.job.now(), slog.LevelWarn, msg, slog.String("error", err.Error()))
+}
+
+// promptMax is how much of the prompt stands in the entry, in characters.
+const promptMax = 200
+
+func (j *job) describe(prompt string) registry.Entry {
+	host, _ := os.Hostname() // none is none
+	dir, _ := os.Getwd()
+	self := process.Self()
+	return registry.Entry{
+		RunID: j.id, Version: versionString(), PID: self.PID, Start: self.Start,
+		Namespace: process.Namespace(), Boot: process.Boot(),
+		UID: os.Geteuid(), Host: host, At: monitor.Millis{Time: j.began},
+		Mode: j.mode(), Args: process.Masked(os.Args[1:]), Prompt: beginning(prompt),
+		Dir: dir, Workspace: j.workspaceDir(), Session: j.resume, Log: j.log.Path(), Tmux: os.Getenv(tmuxEnv),
+	}
+}
+
+// mode is what kind of run this is.
+func (j *job) mode() string {
+	switch {
+	case j.print:
+		return "print"
+	case j.person != nil:
+		return "terminal"
+	}
+	return "lines"
+}
+
+// beginning is the first line of a prompt, as it may be shown.
+func beginning(prompt string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
+	if len(line) > 4*promptMax {
+		line = strings.ToValidUTF8(line[:4*promptMax], "")
+	}
+	return display.Cut(display.Line(process.Masked([]string{line})[0], " "), promptMax, "…")
+}
+
+// later changes the entry, as soon as the disk allows.
+func (e *entry) later(change func(*registry.Entry)) {
+	select {
+	case e.changes <- change:
+	default: // the disk has stalled; what is asked of the run itself is true
+	}
+}
+
+// works notes the agent of a turn. Who comes after us may be in another cgroup
+// than its leaf.
+func (e *entry) works(a *process.Agent) {
+	guard, agent, leaf, held := refTo(a.GuardPID()), refTo(a.PID()), a.Leaf(), a.Held
+	e.later(func(r *registry.Entry) { r.Guard, r.Agent, r.Leaf, r.Held = guard, agent, leaf, held })
+}
+
+// rests: no agent works any more.
+func (e *entry) rests() {
+	e.later(func(r *registry.Entry) { r.Guard, r.Agent, r.Leaf = registry.Ref{}, registry.Ref{}, "" })
+}
+
+func (e *entry) names(session, log string) {
+	e.later(func(r *registry.Entry) { r.Session, r.Log = session, log })
+}
+
+// close tells how it was to whoever waits, and leaves no trace.
+func (e *entry) close(r *session.Report) {
+	e.ending = registry.Ending{Outcome: string(r.Outcome), ExitCode: r.ExitCode, Message: r.Message}
+	close(e.changes)
+	select {
+	case <-e.done:
+	case <-time.After(unregisterTime):
+	}
+}
+
+var _ registry.Backend = (*desk)(nil)
