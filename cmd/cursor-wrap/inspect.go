@@ -146,9 +146,9 @@ func (v *inspection) progress(r *monitor.Reason) {
 	case r.Deadline.IsZero():
 		v.fact("deadline", "none")
 	case left < 0:
-		v.fact("deadline", "passed %s ago (%s, allowed %s)", ticked(-left), cmp.Or(string(r.Kind), "exit"), r.Limit)
+		v.fact("deadline", "passed %s ago (%s, allowed %s)", ticked(-left), cmp.Or(string(r.Kind), "exit"), allowed(r.Limit))
 	default:
-		v.fact("deadline", "in %s (%s, allowed %s)", ticked(left), cmp.Or(string(r.Kind), "exit"), r.Limit)
+		v.fact("deadline", "in %s (%s, allowed %s)", ticked(left), cmp.Or(string(r.Kind), "exit"), allowed(r.Limit))
 	}
 	if e := r.Evidence; e != nil && e.Samples > 0 {
 		v.fact("evidence", "%s", evidence(e))
@@ -188,7 +188,7 @@ func (v *inspection) calls(title string, calls []monitor.Call) {
 func (v *inspection) times(c *monitor.Call) string {
 	s := "for " + ticked(c.Elapsed)
 	if c.Declared > 0 {
-		s += ", declared " + c.Declared.String()
+		s += ", declared " + allowed(c.Declared)
 	} else {
 		s += ", declared no wait"
 	}
@@ -307,6 +307,9 @@ func (v *inspection) proc(p *tree.Proc, indent, below string, children map[int][
 // facts is the state of a process in a line.
 func (v *inspection) facts(p *tree.Proc) string {
 	parts := []string{p.State}
+	if p.Still >= monitor.Span(time.Second) {
+		parts[0] += " for " + ticked(p.Still)
+	}
 	if p.Waits != "" && p.Waits != p.State {
 		parts = append(parts, p.Waits)
 	}
@@ -318,9 +321,17 @@ func (v *inspection) facts(p *tree.Proc) string {
 	}
 	parts = append(parts, bytesOf(p.Memory), ticked(p.Age)+" old")
 	if p.Call != "" {
-		parts = append(parts, "runs "+v.named(p.Call))
+		parts = append(parts, v.part(p)+v.named(p.Call))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// part is what a process is to its call.
+func (v *inspection) part(p *tree.Proc) string {
+	if slices.ContainsFunc(v.t.Activity.Runners, func(r tree.Runner) bool { return r.ID == p.ID }) {
+		return "runs "
+	}
+	return "part of "
 }
 
 // named is a call as people know it.

@@ -143,7 +143,7 @@ func (r *row) call() string {
 	c := &r.Calls[0]
 	s := ticked(c.Elapsed)
 	if c.Declared > 0 {
-		s += "/" + declared(c.Declared)
+		s += "/" + allowed(c.Declared)
 	}
 	s += " " + cmp.Or(c.Argument, c.Tool)
 	if more := len(r.Calls) - 1; more > 0 {

@@ -127,6 +127,14 @@ func ticked(d monitor.Span) string {
 	return two(24*time.Hour, time.Hour, "d", "h")
 }
 
+// allowed is a wait that may be shorter than a second.
+func allowed(d monitor.Span) string {
+	if d < monitor.Span(time.Second) {
+		return d.String()
+	}
+	return ticked(d)
+}
+
 // bytesOf is a number of bytes for a person: 812K, 3.4M.
 func bytesOf(n int64) string {
 	switch {
