@@ -136,7 +136,7 @@ func open(o Options) (*Log, error) {
 	}
 	first := o.Start.UnixMilli()
 	for start := first; ; start++ {
-		path := filepath.Join(dir, fileName(start, "unknown"))
+		path := filepath.Join(dir, fileName(start, noID))
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 		if errors.Is(err, fs.ErrExist) && start-first < nameTries {
 			continue
@@ -245,6 +245,12 @@ const (
 	flagSuffix = ".flagged"
 )
 
+// noID stands in a name for a session whose id is not known yet.
+const noID = "unknown"
+
+// runEnd is the message of a log's last record.
+const runEnd = "run_end"
+
 // maxID bounds the session's share of the name, in bytes.
 const maxID = 100
 
@@ -263,7 +269,7 @@ func cleanID(id string) string {
 		}
 	}
 	if len(b) == 0 {
-		return "unknown"
+		return noID
 	}
 	return string(b)
 }

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -88,7 +87,7 @@ func (p *pruner) log(path string) error {
 		return err
 	}
 	defer f.Close()
-	if !isFlagged && !p.over(info, p.keepFlagged) && !ended(f, info.Size()) {
+	if !isFlagged && !p.over(info, p.keepFlagged) && !ended(f) {
 		return writeFlag(path, "killed", p.now, false)
 	}
 	if err := p.remove(path); err != nil {
@@ -154,20 +153,10 @@ func openDead(path string, info fs.FileInfo) (*os.File, error) {
 	return nil, err
 }
 
-// tailMax bounds, in bytes, how long a last record is looked at; a run_end is a
-// few hundred.
-const tailMax = 256 << 10
-
 // ended reports whether the log's last record is the end of its run, however
 // that came out.
-func ended(f *os.File, size int64) bool {
-	from := max(0, size-tailMax)
-	tail := make([]byte, size-from)
-	if n, _ := f.ReadAt(tail, from); n < len(tail) {
-		return false
-	}
-	tail = bytes.TrimSuffix(tail, []byte{'\n'})
-	var p parser
-	rec, _, ok := p.parse(tail[bytes.LastIndexByte(tail, '\n')+1:])
-	return ok && rec.Msg == "run_end"
+func ended(f *os.File) bool {
+	var r infoReader
+	rec, ok := r.last(f)
+	return ok && rec.Msg == runEnd
 }
