@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"os"
@@ -127,8 +128,10 @@ func (o *options) openLog(start time.Time, con *console) (*journal.Log, error) {
 	})
 }
 
+// chooseLogDir is where the logs are: as it was said, in the environment too,
+// because that is where a run has put them.
 func (o *options) chooseLogDir() error {
-	if o.logDir != "" {
+	if o.logDir = cmp.Or(o.logDir, os.Getenv(envName("log-dir"))); o.logDir != "" {
 		return nil
 	}
 	dir, err := stateIn(o.stateDir)
