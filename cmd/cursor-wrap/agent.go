@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -35,7 +36,24 @@ func findAgent(ctx context.Context, given, path string) (string, error) {
 	if given != "" {
 		return checkGiven(given, path, self)
 	}
-	var looked []string
+	file, looked := searchAgent(ctx, path, self)
+	if file != "" {
+		return file, nil
+	}
+	return "", noAgent(looked, path)
+}
+
+func noAgent(looked []string, path string) error {
+	msg := "no cursor-agent on the PATH, and no agent that is Cursor's"
+	if len(looked) > 0 {
+		msg += "; passed over " + strings.Join(looked, ", ")
+	}
+	return fmt.Errorf("%s; looked in %s; install it, or name it with --agent-bin", msg, path)
+}
+
+// searchAgent goes through the PATH. looked are the files of such names that it
+// has passed over, and why.
+func searchAgent(ctx context.Context, path string, self os.FileInfo) (found string, looked []string) {
 	for _, name := range []string{"cursor-agent", "agent"} {
 		for _, dir := range filepath.SplitList(path) {
 			if dir == "" {
@@ -47,18 +65,14 @@ func findAgent(ctx context.Context, given, path string) (string, error) {
 				why = isCursors(ctx, file)
 			}
 			if why == nil {
-				return file, nil
+				return file, looked
 			}
 			if !errors.Is(why, fs.ErrNotExist) {
 				looked = append(looked, fmt.Sprintf("%s (%v)", file, why))
 			}
 		}
 	}
-	msg := "no cursor-agent on the PATH, and no agent that is Cursor's"
-	if len(looked) > 0 {
-		msg += "; passed over " + strings.Join(looked, ", ")
-	}
-	return "", fmt.Errorf("%s; looked in %s; install it, or name it with --agent-bin", msg, path)
+	return "", looked
 }
 
 func checkGiven(given, path string, self os.FileInfo) (string, error) {
@@ -130,14 +144,7 @@ func selfInfo() (os.FileInfo, error) {
 
 // isCursors asks a file called agent for its version.
 func isCursors(ctx context.Context, file string) error {
-	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, file, "--version")
-	cmd.SysProcAttr = process.ProbeAttr()
-	// It is not reaped while Cancel runs, so the group's id is still its own.
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second // a descendant that holds its stdout does not hold us
-	out, err := cmd.Output()
+	out, err := askVersion(ctx, file, "--version")
 	if !cursorVersion.Match(out) {
 		if err == nil {
 			err = errors.New("its --version is not Cursor's")
@@ -145,4 +152,44 @@ func isCursors(ctx context.Context, file string) error {
 		return fmt.Errorf("--version: %w", err)
 	}
 	return nil
+}
+
+// versionMax is how much of an answer is read, in bytes. Who goes on loses its
+// reader.
+const versionMax = 4 << 10
+
+// askVersion runs a stranger's program that is asked for its version, and ends
+// it with its group when it takes too long or has left somebody there.
+func askVersion(ctx context.Context, file, flag string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	var out clipped
+	cmd := exec.CommandContext(ctx, file, flag)
+	cmd.Stdout = &out
+	cmd.SysProcAttr = process.ProbeAttr()
+	// It is not reaped while Cancel runs, so the group's id is still its own.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second // a descendant that holds its stdout does not hold us
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	process.AwaitExit(cmd.Process.Pid)
+	_ = cmd.Cancel() // it has ended; who is left of its group has nothing to say
+	err := cmd.Wait()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %s", versionTimeout)
+	}
+	return out.text, err
+}
+
+// clipped keeps the beginning of what is written, and fails afterwards.
+type clipped struct{ text []byte }
+
+func (c *clipped) Write(b []byte) (int, error) {
+	n := min(len(b), versionMax-len(c.text))
+	c.text = append(c.text, b[:n]...)
+	if n < len(b) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
 }

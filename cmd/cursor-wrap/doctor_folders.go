@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"cursor-wrap/internal/journal"
+	"cursor-wrap/internal/process"
+)
+
+// What should be free where the logs are, in bytes. A long run writes some MiB.
+const (
+	leastFree = 16 << 20
+	goodFree  = 1 << 30
+)
+
+// probeLogs does in the folder of the logs what a run does there.
+func (d *doctor) probeLogs() process.Finding {
+	const advice = "make it writable, or choose another folder with --log-dir"
+	if err := d.chooseLogDir(); err != nil {
+		return process.Finding{Status: process.Broken, Found: err.Error(), Advice: "set HOME, or choose a folder with --log-dir"}
+	}
+	made, err := makeFolders(d.logDir)
+	defer made.remove()
+	if err == nil {
+		err = writeAndRemove(d.logDir)
+	}
+	if err != nil {
+		return process.Finding{Status: process.Broken, Found: err.Error(), Advice: advice}
+	}
+	f := process.Finding{Status: process.Fine, Found: d.logDir}
+	if len(made) > 0 {
+		f.Found += " can be made"
+	}
+	if free, total, err := space(d.logDir); err == nil {
+		f.Found += fmt.Sprintf(", %s of %s free", bytesShort(free), bytesShort(total))
+		switch {
+		case free < leastFree:
+			f.Status, f.Advice = process.Broken, "make room: a run goes on without its log, but nobody can say afterwards what happened"
+		case free < goodFree:
+			f.Status, f.Advice = process.Doubtful, "make room, or choose another folder with --log-dir"
+		}
+	}
+	all, err := journal.List(d.logDir)
+	if err != nil {
+		return process.Finding{Status: process.Doubtful, Found: f.Found + ", " + err.Error(), Advice: "make it readable for this user"}
+	}
+	flagged := len(slices.DeleteFunc(slices.Clone(all), func(i journal.Info) bool { return !i.Flagged }))
+	f.Found += fmt.Sprintf(", %s, %d flagged", plural(int64(len(all)), "log"), flagged)
+	if flagged > 0 && f.Advice == "" {
+		f.Advice = "look at them with cursor-wrap logs --flagged"
+	}
+	return f
+}
+
+// folders are those that were made, the outermost first.
+type folders []string
+
+// makeFolders makes a folder and those above it that are missing, as for a log.
+func makeFolders(dir string) (folders, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	var missing folders
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+			break
+		}
+		missing = append(missing, at)
+	}
+	slices.Reverse(missing)
+	for n, at := range missing {
+		if err := os.Mkdir(at, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return missing[:n], err
+		}
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
+	}
+	return missing, err
+}
+
+// remove takes them away again, unless somebody has put something there
+// meanwhile.
+func (f folders) remove() {
+	for n := len(f) - 1; n >= 0; n-- {
+		_ = unix.Rmdir(f[n]) // it is in use by now, which is no business of ours
+	}
+}
+
+// writeAndRemove writes a file to the disk, as a log is.
+func writeAndRemove(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString("cursor-wrap doctor\n")
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// space is how many bytes are free for us where dir is, and how many there are.
+func space(dir string) (free, total int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, 0, err
+	}
+	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize), nil
+}
+
+// probeState does what a run does to be seen by the others: it makes a folder
+// that is nobody else's, and a socket in it.
+func probeState() process.Finding {
+	dir, err := home()
+	if err != nil {
+		return process.Finding{Status: process.Broken, Found: err.Error(), Advice: "set HOME: without it no other command finds a run"}
+	}
+	dir = filepath.Join(dir, "run")
+	made, err := makeFolders(dir)
+	defer made.remove()
+	if err != nil {
+		return process.Finding{Status: process.Broken, Found: err.Error(), Advice: "make it writable: without it no other command finds a run"}
+	}
+	if why := shared(dir); why != "" {
+		return process.Finding{Status: process.Broken, Found: dir + " " + why, Advice: "runs are for their owner alone: chown it to this user, and chmod 700 " + dir}
+	}
+	own := filepath.Join(dir, newRunID())
+	if err := os.Mkdir(own, 0o700); err != nil {
+		return process.Finding{Status: process.Broken, Found: err.Error(), Advice: "make it writable: without it no other command finds a run"}
+	}
+	defer os.Remove(own)
+	if err := bindSocket(filepath.Join(own, "socket")); err != nil {
+		return process.Finding{Status: process.Broken, Found: fmt.Sprintf("%s: no unix socket can be there: %v", dir, err),
+			Advice: "use a home folder with a shorter path, on a file system that has sockets"}
+	}
+	f := process.Finding{Status: process.Fine, Found: dir + ", and a unix socket can be there"}
+	if len(made) > 0 {
+		f.Found = dir + " can be made, and a unix socket there"
+	}
+	return f
+}
+
+// shared says how somebody else could get at a folder.
+func shared(dir string) string {
+	var st unix.Stat_t
+	switch err := unix.Stat(dir, &st); {
+	case err != nil:
+		return err.Error()
+	case int(st.Uid) != os.Geteuid():
+		return fmt.Sprintf("belongs to user %d, not to %d", st.Uid, os.Geteuid())
+	case st.Mode&0o077 != 0:
+		return fmt.Sprintf("is open to others (mode %o)", st.Mode&0o777)
+	}
+	return ""
+}
+
+// bindSocket makes a socket at a path and removes it.
+func bindSocket(path string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	unix.CloseOnExec(fd)
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		if len(path) > 103 { // what fits sockaddr_un everywhere
+			err = fmt.Errorf("%w: the path has %d characters", err, len(path))
+		}
+		return err
+	}
+	defer os.Remove(path)
+	return unix.Listen(fd, 1)
+}
