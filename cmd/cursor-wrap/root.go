@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cursor-wrap/internal/display"
 	"cursor-wrap/internal/supervise"
 )
 
@@ -53,7 +54,7 @@ func run(args []string, std stdio) (code int) {
 	if err == nil {
 		return code
 	}
-	fmt.Fprintf(std.err, "cursor-wrap: %v\n", err)
+	fmt.Fprintf(std.err, "cursor-wrap: %s\n", display.Clean(err.Error())) // what is named in it may be called anything
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.code
 	}

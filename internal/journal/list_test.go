@@ -325,3 +325,22 @@ func BenchmarkList(b *testing.B) {
 		}
 	}
 }
+
+// A log of a terabyte is told from its two ends.
+func TestListDoesNotReadTheMiddle(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, fileName(1, "s"))
+	put(t, path, begun("r1", "/w", ""), 0)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const size = 1 << 40
+	if _, err := f.WriteAt([]byte("\n"+full), size); err != nil {
+		t.Skip("no files with holes here:", err)
+	}
+	if i := only(t, dir); i.Outcome() != "error" || i.RunID() != "r1" || i.Size < size {
+		t.Errorf("%+v", i)
+	}
+}

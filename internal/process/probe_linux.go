@@ -89,7 +89,7 @@ func probeInit() Finding {
 	}
 	left := zombiesOf(1)
 	if len(left) > 0 { // it may have been about to
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond)
 		still := zombiesOf(1)
 		left = slices.DeleteFunc(left, func(p procID) bool { return !slices.Contains(still, p) })
 	}
