@@ -117,65 +117,75 @@ func space(dir string) (free, total int64, err error) {
 }
 
 // probeState does what a run does to be seen by the others: it makes a folder
-// that is nobody else's, and a socket in it.
+// that is nobody else's, and a socket. A run goes on without.
 func probeState() process.Finding {
+	const lacks = "; without it a run goes on, but ps, inspect, kill and the others do not find it"
+	unseen := func(found, advice string) process.Finding {
+		return process.Finding{Status: process.Doubtful, Found: found, Advice: advice + lacks}
+	}
 	dir, err := home()
 	if err != nil {
-		return process.Finding{Status: process.Broken, Found: err.Error(), Advice: "set HOME: without it no other command finds a run"}
+		return unseen(err.Error(), "set HOME")
 	}
 	dir = filepath.Join(dir, "run")
 	made, err := makeFolders(dir)
 	defer made.remove()
 	if err != nil {
-		return process.Finding{Status: process.Broken, Found: err.Error(), Advice: "make it writable: without it no other command finds a run"}
+		return unseen(err.Error(), "make it writable")
 	}
-	if why := shared(dir); why != "" {
-		return process.Finding{Status: process.Broken, Found: dir + " " + why, Advice: "runs are for their owner alone: chown it to this user, and chmod 700 " + dir}
+	var st unix.Stat_t
+	switch err := unix.Stat(dir, &st); {
+	case err != nil:
+		return unseen(err.Error(), "make it readable")
+	case int(st.Uid) != os.Geteuid():
+		return unseen(fmt.Sprintf("%s belongs to user %d, not to %d", dir, st.Uid, os.Geteuid()), "remove it, or chown it to this user")
+	case st.Mode&0o077 != 0:
+		return process.Finding{Status: process.Doubtful, Found: fmt.Sprintf("%s is open to others (mode %o)", dir, st.Mode&0o777),
+			Advice: "runs are for their owner alone: chmod 700 " + dir}
 	}
 	own := filepath.Join(dir, newRunID())
 	if err := os.Mkdir(own, 0o700); err != nil {
-		return process.Finding{Status: process.Broken, Found: err.Error(), Advice: "make it writable: without it no other command finds a run"}
+		return unseen(err.Error(), "make it writable")
 	}
 	defer os.Remove(own)
-	if err := bindSocket(filepath.Join(own, "socket")); err != nil {
-		return process.Finding{Status: process.Broken, Found: fmt.Sprintf("%s: no unix socket can be there: %v", dir, err),
-			Advice: "use a home folder with a shorter path, on a file system that has sockets"}
+	where, err := bindSocket(own)
+	if err != nil {
+		return unseen(fmt.Sprintf("%s: no unix socket can be there: %v", dir, err), "use a home folder on a file system that has sockets, or with a shorter path")
 	}
-	f := process.Finding{Status: process.Fine, Found: dir + ", and a unix socket can be there"}
+	f := process.Finding{Status: process.Fine, Found: dir}
 	if len(made) > 0 {
-		f.Found = dir + " can be made, and a unix socket there"
+		f.Found += " can be made"
+	}
+	if f.Found += ", and a unix socket there"; where != own {
+		f.Found += fmt.Sprintf(" stands in %s, because the path is too long for one", filepath.Dir(where))
 	}
 	return f
 }
 
-// shared says how somebody else could get at a folder.
-func shared(dir string) string {
-	var st unix.Stat_t
-	switch err := unix.Stat(dir, &st); {
-	case err != nil:
-		return err.Error()
-	case int(st.Uid) != os.Geteuid():
-		return fmt.Sprintf("belongs to user %d, not to %d", st.Uid, os.Geteuid())
-	case st.Mode&0o077 != 0:
-		return fmt.Sprintf("is open to others (mode %o)", st.Mode&0o777)
+// bindSocket makes a socket in a folder and removes it. Where the path would be
+// too long for one, as unix(7) has it, it is tried in a folder for temporary
+// files. where is the folder that it was in.
+func bindSocket(dir string) (where string, err error) {
+	const name, most = "socket", len(unix.RawSockaddrUnix{}.Path) - 1
+	for _, temp := range []string{os.TempDir(), "/tmp"} {
+		if len(dir)+len("/"+name) <= most {
+			break
+		}
+		if dir, err = os.MkdirTemp(temp, "cursor-wrap-doctor-"); err != nil {
+			return "", err
+		}
+		defer os.Remove(dir)
 	}
-	return ""
-}
-
-// bindSocket makes a socket at a path and removes it.
-func bindSocket(path string) error {
+	path := filepath.Join(dir, name)
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer unix.Close(fd)
 	unix.CloseOnExec(fd)
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
-		if len(path) > 103 { // what fits sockaddr_un everywhere
-			err = fmt.Errorf("%w: the path has %d characters", err, len(path))
-		}
-		return err
+		return "", fmt.Errorf("bind %s: %w", path, err)
 	}
 	defer os.Remove(path)
-	return unix.Listen(fd, 1)
+	return dir, unix.Listen(fd, 1)
 }

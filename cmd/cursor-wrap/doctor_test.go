@@ -277,8 +277,8 @@ func TestDoctorLooksAtTheFolders(t *testing.T) {
 	t.Run("no home", func(t *testing.T) {
 		t.Parallel()
 		without := []string{"/usr/bin/env", "-u", "HOME"}
-		examine(t, home, env, without).wantsAll(1).has("logs", process.Broken, "HOME").has("state", process.Broken, "HOME")
-		examine(t, home, env, without, "--log-dir", t.TempDir()).wantsAll(1).has("logs", process.Fine)
+		examine(t, home, env, without).wantsAll(1).has("logs", process.Broken, "HOME").has("state", process.Doubtful, "HOME")
+		examine(t, home, env, without, "--log-dir", t.TempDir()).wantsAll(0).has("logs", process.Fine)
 	})
 	t.Run("a state folder for all", func(t *testing.T) {
 		t.Parallel()
@@ -290,7 +290,15 @@ func TestDoctorLooksAtTheFolders(t *testing.T) {
 		if err := os.Chmod(state, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		examine(t, open, []string{"PATH=" + path}, nil).wantsAll(1).has("state", process.Broken, "open to others", "chmod 700")
+		examine(t, open, []string{"PATH=" + path}, nil).wantsAll(0).has("state", process.Doubtful, "open to others", "chmod 700")
+	})
+	t.Run("no state folder can be made", func(t *testing.T) {
+		t.Parallel()
+		barred, path := patient(t)
+		if err := os.WriteFile(filepath.Join(barred, ".cursor-wrap"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		examine(t, barred, []string{"PATH=" + path}, nil, "--log-dir", t.TempDir()).wantsAll(0).has("logs", process.Fine).has("state", process.Doubtful, "not a directory", "ps")
 	})
 	t.Run("a path that is too long for a socket", func(t *testing.T) {
 		t.Parallel()
@@ -298,7 +306,7 @@ func TestDoctorLooksAtTheFolders(t *testing.T) {
 		if err := os.Mkdir(long, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		examine(t, long, env, nil).wantsAll(1).has("state", process.Broken, "shorter path")
+		examine(t, long, env, nil).wantsAll(0).has("state", process.Fine, "too long")
 		if left := files(t, long); len(left) != 1 {
 			t.Errorf("it left %q", left)
 		}
@@ -327,7 +335,7 @@ func TestDoctorAsSomebodyElse(t *testing.T) {
 	}
 	before := files(t, home)
 	examine(t, home, []string{"PATH=" + path}, nobody).wantsAll(1).
-		has("logs", process.Broken, "permission denied", "--log-dir").has("state", process.Broken, "permission denied").
+		has("logs", process.Broken, "permission denied", "--log-dir").has("state", process.Doubtful, "permission denied", "ps").
 		has("login", process.Doubtful, "permission denied")
 	if after := files(t, home); !slices.Equal(before, after) {
 		t.Errorf("it left %q, there was %q", after, before)
