@@ -193,7 +193,7 @@ func (r *infoReader) read(i *Info, how int) {
 	}
 	isLog := r.head(i, f)
 	if !r.end(i, f) {
-		i.Live = held(f)
+		i.Live = held(f, i.Head)
 		if !i.Live && r.end(i, f) { // it was over between the two
 			return
 		}
@@ -328,10 +328,12 @@ func (r *infoReader) at(f *os.File, from int64, size int) ([]byte, error) {
 
 // held reports whether a living process has the log open for writing, by the
 // shared lock that Open puts on it. Somebody else who asks the same, or a
-// pruner, holds a lock for an instant, too, so a refusal counts only when it
-// lasts.
-func held(f *os.File) bool {
-	for pause := time.Millisecond; pause < 10*time.Millisecond; pause *= 2 {
+// pruner, holds a lock for an instant, too. So a refusal counts at once only
+// where a process has the writer's pid, and else when it lasts: the writer may
+// be in another pid namespace.
+func held(f *os.File, h *Head) bool {
+	const most = 64 * time.Millisecond
+	for pause := time.Millisecond; ; pause *= 2 {
 		err := flock(f, unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
 			_ = flock(f, unix.LOCK_UN) // closing would do it as well
@@ -340,9 +342,11 @@ func held(f *os.File) bool {
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return false // no locks on this file system
 		}
+		if h != nil && h.PID > 0 && !errors.Is(unix.Kill(h.PID, 0), unix.ESRCH) || pause > most {
+			return true
+		}
 		time.Sleep(pause)
 	}
-	return true
 }
 
 // flagOf is the outcome that stands in a log's flag.
