@@ -178,7 +178,7 @@ func probeSelf() process.Finding {
 	f := process.Finding{Status: process.Fine, Found: fmt.Sprintf("%s %s/%s %s", versionString(), runtime.GOOS, runtime.GOARCH, runtime.Version())}
 	exe, err := os.Executable()
 	if err != nil {
-		f.Status, f.Advice = process.Broken, "the guard is started from our own file; mount /proc"
+		f.Status, f.Advice = process.Doubtful, "mount /proc: the guard is started from our own file, and without it by the name that we were called by"
 		f.Found += ", " + err.Error()
 		return f
 	}

@@ -189,7 +189,7 @@ func probePipe() Finding {
 // probeProc looks at what /proc tells of other processes.
 func probeProc() Finding {
 	if _, err := readStat(os.Getpid()); err != nil {
-		return Finding{Status: Broken, Found: "not readable: " + err.Error(), Advice: "mount it: whoever is of the tree is found there"}
+		return Finding{Status: Doubtful, Found: "not readable: " + err.Error(), Advice: "mount it: without it nobody sees what the tree does, a hang is decided by the stream alone, and who escapes is not found"}
 	}
 	found, lacks := []string{"tells of processes"}, []string{}
 	if how := hidden(); how != "" {
