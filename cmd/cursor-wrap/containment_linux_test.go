@@ -205,11 +205,11 @@ func TestTheMarkedAreNamedAndLive(t *testing.T) {
 	for pid := range c.crowd() {
 		daemon = pid
 	}
+	next := run1(t, call{scenario: "good.txt", via: via, args: []string{"--state-dir", c.dir + "/.cursor-wrap"}}).wants(0)
+	next.says("not ended", fmt.Sprintf("%d ", daemon))
 	if out := c.gc(via); !strings.Contains(out, fmt.Sprintf("%d ", daemon)) || !strings.Contains(out, "not ended") {
 		t.Errorf("gc said %q, and not %d", out, daemon)
 	}
-	next := run1(t, call{scenario: "good.txt", via: via, args: []string{"--state-dir", c.dir + "/.cursor-wrap"}}).wants(0)
-	next.says("not ended", fmt.Sprintf("%d ", daemon))
 	if !lives(daemon) {
 		t.Error("it was ended for its mark")
 	}

@@ -52,7 +52,7 @@ Exit codes: 0 nothing failed; 1 something did.`,
 	f.SortFlags = false
 	f.StringVar(&d.agentBin, "agent-bin", "", "the agent's binary (default cursor-agent, or Cursor's agent, on the PATH)")
 	f.StringVar(&d.workspace, "workspace", "", "the agent's workspace (default the folder that this is called in)")
-	f.StringVar(&d.logDir, "log-dir", "", "folder of the session logs (default ~/.cursor-wrap/logs)")
+	d.registerFolders(f)
 	f.BoolVar(&d.asJSON, "json", false, "as one JSON object")
 	return c
 }
@@ -72,7 +72,7 @@ func (d *doctor) probes(ctx context.Context) []process.Probe {
 		{Name: "login", Look: a.login},
 		{Name: "trust", Look: a.trust},
 		{Name: "logs", Look: d.probeLogs},
-		{Name: "state", Look: probeState},
+		{Name: "state", Look: d.probeState},
 		{Name: "tmux", Look: func() process.Finding { return probeTmux(ctx) }},
 	}
 	exe, err := os.Executable()

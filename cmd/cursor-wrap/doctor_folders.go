@@ -118,12 +118,12 @@ func space(dir string) (free, total int64, err error) {
 
 // probeState does what a run does to be seen by the others: it makes a folder
 // that is nobody else's, and a socket. A run goes on without.
-func probeState() process.Finding {
+func (d *doctor) probeState() process.Finding {
 	const lacks = "; without it a run goes on, but ps, inspect, kill and the others do not find it"
 	unseen := func(found, advice string) process.Finding {
 		return process.Finding{Status: process.Doubtful, Found: found, Advice: advice + lacks}
 	}
-	dir, err := home()
+	dir, err := stateIn(d.stateDir)
 	if err != nil {
 		return unseen(err.Error(), "set HOME")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -67,8 +68,7 @@ func (o *options) register(f *pflag.FlagSet) {
 	o.registerPolicy(f)
 	duration(f, &o.killGrace, "kill-grace", 5*time.Second, "between SIGTERM and SIGKILL")
 
-	registerState(f, &o.stateDir)
-	f.StringVar(&o.logDir, "log-dir", "", "folder of the session logs (default logs in the state folder)")
+	o.registerFolders(f)
 	f.StringVar(&o.logLevel, "log-level", "debug", "least level that the session log keeps: debug, info, warn, error; raw events are debug")
 	f.StringVar(&o.logSync, "log-sync", string(journal.Always), "how far an event is logged before it is forwarded: always, on the disk; written, in the kernel; none, as written but never synced")
 	duration(f, &o.retention, "log-retention", 7*24*time.Hour, "age at which a session log goes at the next start; 0 keeps it")
@@ -355,6 +355,12 @@ func (o *options) agentArgs(resume string, extra []string) []string {
 	return slices.Concat(args, o.agentFlags, extra)
 }
 
+// registerFolders adds the flags that move what we write.
+func (o *options) registerFolders(f *pflag.FlagSet) {
+	registerState(f, &o.stateDir)
+	f.StringVar(&o.logDir, "log-dir", "", "folder of the session logs (default logs in the state folder)")
+}
+
 // registerState adds the flag that moves the state folder.
 func registerState(f *pflag.FlagSet, dir *string) {
 	f.StringVar(dir, "state-dir", "", "folder of what is known of runs (default ~/.cursor-wrap)")
@@ -362,7 +368,7 @@ func registerState(f *pflag.FlagSet, dir *string) {
 
 // stateIn is the state folder: the given one, or ~/.cursor-wrap.
 func stateIn(given string) (string, error) {
-	if given != "" {
+	if given = cmp.Or(given, os.Getenv(envName("state-dir"))); given != "" {
 		return filepath.Abs(given)
 	}
 	return home()

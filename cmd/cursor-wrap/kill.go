@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cursor-wrap/internal/journal"
 	"cursor-wrap/internal/process"
 	"cursor-wrap/internal/registry"
 )
@@ -72,7 +74,7 @@ func (o *ops) kill(e *registry.Entry, now bool) error {
 	case a.err != nil:
 		return fmt.Errorf("run %s was told to end and has not: %w", e.RunID, a.err)
 	}
-	return o.tellKilled(e, a.ending)
+	return o.tellKilled(e.RunID, a.ending)
 }
 
 func advised(err error, try string) error {
@@ -82,11 +84,11 @@ func advised(err error, try string) error {
 	return fmt.Errorf("%w; %s", err, try)
 }
 
-func (o *ops) tellKilled(e *registry.Entry, ending registry.Ending) error {
+func (o *ops) tellKilled(id string, ending registry.Ending) error {
 	if o.asJSON {
-		return writeJSON(o.std.out, killed{e.RunID, ending})
+		return writeJSON(o.std.out, killed{id, ending})
 	}
-	_, err := fmt.Fprintf(o.std.out, "%s: %s\n", e.RunID, ended(ending))
+	_, err := fmt.Fprintf(o.std.out, "%s: %s\n", id, ended(ending))
 	return err
 }
 
@@ -118,8 +120,8 @@ func (o *ops) force(ctx context.Context, e *registry.Entry) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	sweepDead(o.state)
-	return o.tellKilled(e, registry.Ending{Outcome: "killed", ExitCode: -1, Message: "its wrapper did not answer and was killed; its guard has ended the tree"})
+	sweepDead(o.stateDir)
+	return o.tellKilled(e.RunID, registry.Ending{Outcome: "killed", ExitCode: -1, Message: "its wrapper did not answer and was killed; its guard has ended the tree"})
 }
 
 func newPause(std stdio, code *int) *cobra.Command {
@@ -173,7 +175,7 @@ func newWait(std stdio, code *int) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			e, err := o.find(args[0])
 			if err != nil {
-				return err
+				return o.over(args[0], err)
 			}
 			ctx, cancel := context.Background(), context.CancelFunc(func() {})
 			if timeout > 0 {
@@ -191,13 +193,25 @@ func newWait(std stdio, code *int) *cobra.Command {
 func (o *ops) wait(ctx context.Context, e *registry.Entry) error {
 	ending, err := registry.Dial(*e).Wait(ctx)
 	switch {
-	case errors.Is(err, registry.ErrGone):
-		return fmt.Errorf("run %s was killed: its wrapper ended without a word; its log is %s", e.RunID, e.Log)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("run %s is not over", e.RunID)
-	case err != nil:
-		return err
+	case err != nil: // it may have ended before we asked
+		return o.over(cmp.Or(e.Log, e.RunID), fmt.Errorf("run %s: %w; its log is %s", e.RunID, err, e.Log))
 	}
 	*o.code = ending.ExitCode
-	return o.tellKilled(e, ending)
+	return o.tellKilled(e.RunID, ending)
+}
+
+// over tells of a run that is over already, as far as its log knows; otherwise
+// the error stands.
+func (o *ops) over(id string, otherwise error) error {
+	i, err := o.findLog(id)
+	if _, ambiguous := errors.AsType[*journal.AmbiguousError](err); ambiguous {
+		return err
+	}
+	if err != nil || i.End == nil {
+		return otherwise
+	}
+	*o.code = i.End.ExitCode
+	return o.tellKilled(i.RunID(), registry.Ending{Outcome: i.End.Outcome, ExitCode: i.End.ExitCode, Message: i.End.Message})
 }

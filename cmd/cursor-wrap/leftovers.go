@@ -1,6 +1,9 @@
 package main
 
 import (
+	"time"
+
+	"cursor-wrap/internal/journal"
 	"cursor-wrap/internal/process"
 	"cursor-wrap/internal/registry"
 )
@@ -17,6 +20,7 @@ func sweepDead(stateDir string) (left []process.Leftover, died bool) {
 	if err != nil {
 		dead = nil // whoever cannot read it has no runs there
 	}
+	flagDead(dead)
 	var leaves []string
 	for _, e := range dead {
 		if e.Leaf != "" {
@@ -26,6 +30,13 @@ func sweepDead(stateDir string) (left []process.Leftover, died bool) {
 	left = process.Sweep(leaves...)
 	_, _ = registry.Sweep(dir) // or the next one does
 	return left, len(dead) > 0
+}
+
+// flagDead flags the logs of runs that could not do it themselves.
+func flagDead(dead []registry.Entry) {
+	for _, e := range dead {
+		_ = journal.FlagKilled(e.Log, time.Now()) // it may be gone, which is somebody's wish
+	}
 }
 
 // told is what a person reads of processes that carry a dead run's mark.

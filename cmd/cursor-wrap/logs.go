@@ -60,7 +60,7 @@ end whose run does not.`,
 	f.BoolVar(&l.all, "all", false, "all of them, however many")
 	f.IntVarP(&l.last, "last", "n", -1, fmt.Sprintf("at most so many; 0 is all (default %d on a terminal, else all)", lastLogs))
 	f.BoolVar(&l.asJSON, "json", false, "as a JSON array")
-	f.StringVar(&l.logDir, "log-dir", "", "folder of the session logs (default ~/.cursor-wrap/logs)")
+	l.registerFolders(f)
 	return c
 }
 
@@ -290,8 +290,10 @@ func completeLogs(c *cobra.Command, _ []string, begun string) ([]cobra.Completio
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	var o options
-	if f := c.Flags().Lookup("log-dir"); f != nil {
-		o.logDir = f.Value.String()
+	for name, value := range map[string]*string{"log-dir": &o.logDir, "state-dir": &o.stateDir} {
+		if f := c.Flags().Lookup(name); f != nil {
+			*value = f.Value.String()
+		}
 	}
 	if o.chooseLogDir() != nil {
 		return nil, cobra.ShellCompDirectiveDefault

@@ -20,16 +20,17 @@ const askTime = 5 * time.Second
 
 // ops is what the subcommands about runs that live have in common.
 type ops struct {
+	options
 	std    stdio
 	code   *int
-	state  string // the state folder, as it was given
 	asJSON bool
+	all    bool // those that are over, too
 }
 
 // command makes a subcommand of runs that live. It completes their ids.
 func (o *ops) command(c *cobra.Command) *cobra.Command {
 	c.Flags().SortFlags = false
-	registerState(c.Flags(), &o.state)
+	o.registerFolders(c.Flags())
 	c.Flags().BoolVar(&o.asJSON, "json", false, "as JSON")
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -61,7 +62,7 @@ func ids(most int) cobra.PositionalArgs {
 const many = 1 << 20
 
 func (o *ops) dir() (string, error) {
-	dir, err := stateIn(o.state)
+	dir, err := stateIn(o.stateDir)
 	if err != nil {
 		return "", usagef("name the folder with --state-dir", "%v", err)
 	}

@@ -307,6 +307,8 @@ func TestAPausedRunWhoseWrapperIsKilled(t *testing.T) {
 	h.ask("ps").wants(0).has("no agent runs")
 	h.ask("gc").wants(0)
 	h.nothingLeft()
+	h.ask("logs", "--flagged", "--log-dir", p.logs).wants(0).has("killed")
+	h.ask("ps", "--all", "--log-dir", p.logs).wants(0).has(r.ID, "failed", "killed")
 }
 
 func TestWaitExitsAsTheRunDid(t *testing.T) {
@@ -411,6 +413,10 @@ func TestIDs(t *testing.T) {
 	h.ask("kill", r.ID).wants(0)
 	p.finish().wants(143)
 	h.ask("inspect", r.ID).wants(1).complains("cursor-wrap logs")
+	h.ask("wait", r.ID, "--log-dir", p.logs).wants(143).has("signal, exit code 143")
+	h.ask("tail", r.ID[:5], "--log-dir", p.logs).wants(0).has("sleep 1000", "signal, exit code 143")
+	h.ask("replay", r.ID, "--log-dir", p.logs).wants(0).has("end")
+	h.ask("ps", "-a", "--log-dir", p.logs).wants(0).has(r.ID, "failed", "exit code 143")
 }
 
 // TestAWrapperThatDoesNotAnswer: it is told apart, and --now ends it.

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,8 +19,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"cursor-wrap/internal/journal"
 	"cursor-wrap/internal/monitor"
 	"cursor-wrap/internal/registry"
+	"cursor-wrap/internal/supervise"
 	"cursor-wrap/internal/tree"
 )
 
@@ -26,7 +30,8 @@ import (
 type row struct {
 	ID     string         `json:"id"`
 	Status registry.State `json:"status"`
-	Why    string         `json:"why,omitempty"` // the status, where it needs words
+	Why    string         `json:"why,omitempty"`       // the status, where it needs words
+	Exit   *int           `json:"exit_code,omitempty"` // of what is over, where it is known
 	Error  string         `json:"error,omitempty"`
 
 	Session  string         `json:"session_id"`
@@ -74,6 +79,7 @@ for a tool, is paused, or hangs.`,
 			return o.list(std.out, args, screenOf(std.out))
 		},
 	})
+	c.Flags().BoolVarP(&o.all, "all", "a", false, "those that are over, too, the newest last")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "repaint until interrupted")
 	duration(c.Flags(), &every, "interval", every, "between two repaints")
 	return c
@@ -158,6 +164,7 @@ func (o *ops) rows(names []string) ([]row, error) {
 	if err != nil && entries == nil {
 		return nil, err
 	}
+	past, lost := o.past(names)
 	ctx, cancel := asking()
 	defer cancel()
 	rows := make([]row, len(entries))
@@ -167,7 +174,44 @@ func (o *ops) rows(names []string) ([]row, error) {
 	}
 	all.Wait()
 	slices.SortStableFunc(rows, func(a, b row) int { return a.Started.Compare(b.Started.Time) })
-	return slices.DeleteFunc(rows, func(r row) bool { return r.ID == "" }), err
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.ID == "" })
+	return append(past, rows...), errors.Join(err, lost)
+}
+
+// past are the runs that are over, as far as they are wanted.
+func (o *ops) past(names []string) ([]row, error) {
+	if !o.all || len(names) > 0 {
+		return nil, nil
+	}
+	if err := o.chooseLogDir(); err != nil {
+		return nil, usagef("name the folder with --log-dir", "%v", err)
+	}
+	logs, err := journal.List(o.logDir)
+	logs = slices.DeleteFunc(logs, func(i journal.Info) bool { return i.Live })
+	if !o.asJSON && len(logs) > lastLogs {
+		logs = logs[len(logs)-lastLogs:]
+	}
+	rows := make([]row, len(logs))
+	for n := range logs {
+		rows[n] = pastRow(&logs[n])
+	}
+	return rows, err
+}
+
+// pastRow is a run that is over.
+func pastRow(i *journal.Info) row {
+	r := row{
+		ID: cmp.Or(i.RunID(), filepath.Base(i.Path)), Status: registry.Failed, Why: i.Outcome(), Session: i.Session, Phase: "over", Calls: []monitor.Call{},
+		Percent: tree.Unknown, CPU: tree.Unknown, Memory: tree.Unknown, Processes: 0,
+		Workspace: i.Workspace(), Started: monitor.Millis{Time: i.Start}, Age: monitor.Span(time.Since(i.Start)), Log: i.Path,
+	}
+	if e := i.End; e != nil {
+		if e.Outcome == string(supervise.Success) {
+			r.Status = registry.Completed
+		}
+		r.Why, r.Exit = ended(registry.Ending{Outcome: e.Outcome, ExitCode: e.ExitCode, Message: e.Message}), &e.ExitCode
+	}
+	return r
 }
 
 // entries are the named runs, or all of them.
@@ -177,10 +221,11 @@ func (o *ops) entries(names []string) ([]registry.Entry, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		_, err := registry.Sweep(dir)
+		dead, err := registry.Sweep(dir)
 		if err != nil {
 			return nil, err
 		}
+		flagDead(dead)
 		live, err := registry.List(dir)
 		return append([]registry.Entry{}, live...), err
 	}

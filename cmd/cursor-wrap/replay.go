@@ -22,7 +22,7 @@ func newReplay(std stdio, code *int) *cobra.Command {
 	var raw, asJSON bool
 	var o options
 	c := &cobra.Command{
-		Use:   "replay [flags] LOG",
+		Use:   "replay [flags] LOG|ID",
 		Short: "Run the monitor over a recorded session log, or give the agent's stdout back",
 		Long: `replay feeds a session log to the same monitor that judged the run and prints
 the phases, the deadlines and the verdict with their times. The thresholds are
@@ -31,7 +31,7 @@ the recorded ones; flags, and nothing else, change them.
 With --raw it writes the agent's stdout back, byte for byte.`,
 		Example: `  cursor-wrap replay run.jsonl
   cursor-wrap replay --idle-timeout 30s --json run.jsonl
-  cursor-wrap replay --raw run.jsonl > stream.jsonl`,
+  cursor-wrap replay --raw 0a1b2c > stream.jsonl`,
 		Args: cobra.MatchAll(func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("see cursor-wrap replay --help", "replay takes one session log, not %d", len(args))
@@ -39,9 +39,9 @@ With --raw it writes the agent's stdout back, byte for byte.`,
 			return nil
 		}),
 		RunE: func(c *cobra.Command, args []string) error {
-			log, err := os.Open(args[0])
+			log, err := o.openFound(args[0])
 			if err != nil {
-				return fmt.Errorf("open log: %w; name a file of ~/.cursor-wrap/logs", err)
+				return err
 			}
 			defer log.Close()
 			out := bufio.NewWriter(std.out)
@@ -56,11 +56,41 @@ With --raw it writes the agent's stdout back, byte for byte.`,
 			return errors.Join(err, out.Flush())
 		},
 	}
+	c.ValidArgsFunction = completeLogs
 	c.Flags().SortFlags = false
 	c.Flags().BoolVar(&raw, "raw", false, "write the agent's stdout back instead")
 	c.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	o.registerFolders(c.Flags())
 	o.registerPolicy(c.Flags())
 	return c
+}
+
+// openFound opens the one log that id names: a path, a run's id, or a session's.
+func (o *options) openFound(id string) (*os.File, error) {
+	if id == "-" {
+		return os.Stdin, nil
+	}
+	found, err := o.findLog(id)
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Open(found.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	return log, nil
+}
+
+// findLog is the one log that id names.
+func (o *options) findLog(id string) (journal.Info, error) {
+	if err := o.chooseLogDir(); err != nil {
+		return journal.Info{}, usagef("name the folder with --log-dir", "%v", err)
+	}
+	found, err := journal.Find(o.logDir, id)
+	if err != nil {
+		return found, findError(err)
+	}
+	return found, nil
 }
 
 // adjustment sets the thresholds that were given on the command line, and

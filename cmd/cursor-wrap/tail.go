@@ -25,7 +25,8 @@ func newTail(std stdio, code *int) *cobra.Command {
 		Use:   "tail ID",
 		Short: "Follow what an agent says and does",
 		Long: `tail follows a run until it ends: as text for a person, or with --json the records
-of its session log as they are written, the agent's events and our decisions.`,
+of its session log as they are written, the agent's events and our decisions. Of a run
+that is over it shows all of the log.`,
 		Args: ids(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			stream, err := o.events(args[0], fromStart, !noFollow)
@@ -57,10 +58,15 @@ func quietly(err error) error {
 }
 
 // events are the records of a run's log, until it ends or we are interrupted.
+// Of a run that is over they are all there are.
 func (o *ops) events(id string, fromStart, follow bool) (io.ReadCloser, error) {
 	e, err := o.find(id)
 	if err != nil {
-		return nil, err
+		log, unknown := o.openFound(id)
+		if unknown != nil {
+			return nil, err
+		}
+		return log, nil
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	stream, err := registry.Dial(e).Events(ctx, fromStart, follow)

@@ -38,3 +38,21 @@ func writeFlag(log, outcome string, at time.Time, durable bool) error {
 	}
 	return errors.Join(err, f.Close())
 }
+
+// FlagKilled flags the log of a run that was killed before it could do so
+// itself. A log that has an end, or that somebody still holds, is left alone.
+func FlagKilled(log string, at time.Time) error {
+	info, err := os.Lstat(log)
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	f, err := openDead(log, info)
+	if f == nil {
+		return err
+	}
+	defer f.Close()
+	if ended(f) {
+		return nil
+	}
+	return writeFlag(log, "killed", at, false)
+}
