@@ -34,6 +34,7 @@ var layers = []string{
 	"internal/supervise",
 	"internal/session",
 	"internal/registry",
+	"internal/tmux",
 	"internal/report",
 	"cmd/cursor-wrap",
 }
