@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"cursor-wrap/internal/process"
 )
 
@@ -12,17 +14,24 @@ import (
 // programs come to themselves at the same time then. It is let go again where
 // no run comes of it.
 type early struct {
-	id    string // of the run
+	id    string   // of the run
+	args  []string // of the program
 	guard *process.Prepared
 }
 
 // prepareEarly starts the guard where the arguments look like those of a run.
 func prepareEarly(args []string) *early {
-	e := &early{id: newRunID()}
+	e := &early{id: newRunID(), args: args}
 	if likelyRun(args) {
 		e.guard, _ = process.Prepare(process.Spec{Env: environ(e.id)}) // if it fails, the run's own attempt tells why
 	}
 	return e
+}
+
+// concerns tells whether the program may have to know the flags of a
+// subcommand. There are as many as a run has, which every run would pay for.
+func (e *early) concerns(subcommand string) bool {
+	return len(e.args) > 0 && (e.args[0] == subcommand || e.args[0] == "help" || strings.HasPrefix(e.args[0], cobra.ShellCompRequestCmd))
 }
 
 func likelyRun(args []string) bool {
@@ -54,7 +63,8 @@ func (e *early) discard() {
 }
 
 // environ is the agent's environment: ours, with the mark of this run in place
-// of one that we may run inside of. A key that was given to us in the
+// of one that we may run inside of, and without the name of the tmux session,
+// which is that of this run and not of one inside of it. A key that was given to us in the
 // environment reaches the agent there, and not on a command line that all can
 // read.
 func environ(id string) []string {

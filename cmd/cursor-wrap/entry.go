@@ -13,9 +13,6 @@ import (
 	"cursor-wrap/internal/session"
 )
 
-// tmuxEnv names the tmux session that a run was started in by name.
-const tmuxEnv = envPrefix + "TMUX"
-
 // entry is our place in the registry. It is kept beside the run, which waits for
 // none of it: a slow disk holds up nobody.
 type entry struct {
