@@ -26,7 +26,7 @@ const (
 	lookApart = 250 * time.Millisecond
 	longAgo   = 15 * time.Second
 	// lately is how old the last line of an agent may be that is at work.
-	lately = 10 * time.Second
+	lately = 5 * time.Second
 )
 
 // desk answers for a run while it lives.

@@ -25,6 +25,8 @@ type ops struct {
 	code   *int
 	asJSON bool
 	all    bool // those that are over, too
+	panes  panes
+	named  []row // sessions of tmux that were asked for by name
 }
 
 // command makes a subcommand of runs that live. It completes their ids.

@@ -68,7 +68,12 @@ nothing has come from it, and how much is left until that is judged a hang.
 
 The status is working where something came from the agent a moment ago or its
 processes are at work, and idle where not: it waits for a prompt, for the model,
-for a tool, is paused, or hangs.`,
+for a tool, is paused, or hangs.
+
+Sessions of tmux are told in the same words. A session that is closed, or whose
+shell is dead, has failed. One whose shell has no child is completed, or failed
+where its exit status is known and not 0. With children it is working where its
+screen has changed since the last look, and idle where not.`,
 		Example: `  cursor-wrap ps
   cursor-wrap ps --watch
   cursor-wrap ps --json | jq -r '.[] | select(.left_ms < 0) | .id'`,
@@ -80,6 +85,9 @@ for a tool, is paused, or hangs.`,
 		},
 	})
 	c.Flags().BoolVarP(&o.all, "all", "a", false, "those that are over, too, the newest last")
+	c.Flags().BoolVar(&o.panes.every, "tmux", false, "all sessions of the tmux server, too, and not only those of start")
+	c.Flags().StringVar(&o.panes.socket, "tmux-socket", "", "path or name of that server's socket (default that of tmux)")
+	c.Flags().BoolVar(&o.panes.captureExit, "capture-exit", false, "ask the shell of a pane for the exit status of what a person ran there; types into that shell")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "repaint until interrupted")
 	duration(c.Flags(), &every, "interval", every, "between two repaints")
 	return c
@@ -175,7 +183,13 @@ func (o *ops) rows(names []string) ([]row, error) {
 	all.Wait()
 	slices.SortStableFunc(rows, func(a, b row) int { return a.Started.Compare(b.Started.Time) })
 	rows = slices.DeleteFunc(rows, func(r row) bool { return r.ID == "" })
-	return append(past, rows...), errors.Join(err, lost)
+	var unseen error
+	if len(names) == 0 {
+		rows, unseen = o.withPanes(ctx, rows)
+	} else {
+		rows = append(rows, o.named...)
+	}
+	return append(past, rows...), errors.Join(err, lost, unseen)
 }
 
 // past are the runs that are over, as far as they are wanted.
@@ -229,12 +243,21 @@ func (o *ops) entries(names []string) ([]registry.Entry, error) {
 		live, err := registry.List(dir)
 		return append([]registry.Entry{}, live...), err
 	}
-	var found []registry.Entry
-	err = o.each(names, func(e registry.Entry) error {
-		found = append(found, e)
-		return nil
-	})
-	return found, err
+	found, failed := []registry.Entry{}, []error(nil)
+	ctx, cancel := asking()
+	defer cancel()
+	o.named = nil
+	for _, name := range names {
+		e, err := o.find(name)
+		if err == nil {
+			found = append(found, e)
+		} else if r, ok := o.pane(ctx, dir, name); ok {
+			o.named = append(o.named, r)
+		} else {
+			failed = append(failed, err)
+		}
+	}
+	return found, joined(failed)
 }
 
 // row is what a run says of itself. One that ended meanwhile has no id.
