@@ -105,7 +105,7 @@ func (t *turn) lookAgain(now time.Time) bool {
 	case t.judged.IsZero():
 		t.judged, t.rest = now, t.Now().Add(secondLook)
 		return false
-	case !t.seen.Before(t.judged), t.read():
+	case t.seen.After(t.judged), t.read(): // in the same millisecond more may come
 		return true
 	}
 	t.rest = t.Now().Add(held)
