@@ -64,6 +64,15 @@ var parts = map[string]func(args []string){
 			fmt.Println(in.Text())
 		}
 	},
+	// impostor sits at a socket.
+	"impostor": func(args []string) {
+		if _, err := net.Listen("unix", args[0]); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("ready")
+		select {}
+	},
 	// client asks as the subcommands do.
 	"client": func(args []string) {
 		_, err := Dial(Entry{RunID: "3f2a", UID: 0, Socket: args[0]}).Status(context.Background())
@@ -133,7 +142,11 @@ func part(t *testing.T, words ...string) *exec.Cmd {
 // perform starts a part, waits until it is ready and ends it with the test.
 func perform(t *testing.T, words ...string) *exec.Cmd {
 	t.Helper()
-	c := part(t, words...)
+	return begin(t, part(t, words...))
+}
+
+func begin(t *testing.T, c *exec.Cmd) *exec.Cmd {
+	t.Helper()
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()
@@ -143,7 +156,7 @@ func perform(t *testing.T, words ...string) *exec.Cmd {
 	}
 	t.Cleanup(func() { shoot(c) })
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("%v: %q, %v", words, line, err)
+		t.Fatalf("%v: %q, %v", c.Args, line, err)
 	}
 	return c
 }
@@ -160,6 +173,16 @@ const nobodyUID = 65534
 // asNobody runs a part as somebody else, and returns what it says.
 func asNobody(t *testing.T, words ...string) string {
 	t.Helper()
+	out, err := nobodys(t, words...).Output()
+	if err != nil {
+		t.Fatalf("%v: %v", words, err)
+	}
+	return string(out)
+}
+
+// nobodys is how somebody else plays a part.
+func nobodys(t *testing.T, words ...string) *exec.Cmd {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to be somebody else")
 	}
@@ -168,22 +191,14 @@ func asNobody(t *testing.T, words ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "registry-test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir := shortDir(t)
 	c.Path = filepath.Join(dir, "registry.test")
 	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(c.Path, text, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	c.Dir = "/"
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyUID, Gid: nobodyUID}}
-	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("%v: %v", words, err)
-	}
-	return string(out)
+	return c
 }
 
 // self is an entry of this process.
