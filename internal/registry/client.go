@@ -112,10 +112,19 @@ func (c *Client) Events(ctx context.Context, fromStart, follow bool) (io.ReadClo
 	if follow {
 		path += "&follow=1"
 	}
-	a, err := c.ask(ctx, "GET", path)
+	// The first bytes come at once, whatever the log does.
+	head, done := context.WithCancelCause(ctx)
+	late := time.AfterFunc(patience, func() { done(context.DeadlineExceeded) })
+	a, err := c.ask(head, "GET", path)
+	if err == nil && !late.Stop() {
+		_ = a.Close()
+		err = c.silent(context.DeadlineExceeded)
+	}
 	if err != nil {
+		done(nil)
 		return nil, err
 	}
+	a.done = func() { done(nil) }
 	return a, nil
 }
 
@@ -132,10 +141,26 @@ func (c *Client) Wait(ctx context.Context) (e Ending, err error) {
 		return e, nil
 	case ctx.Err() != nil:
 		return e, fmt.Errorf("wait for run %s: %w", c.entry.RunID, ctx.Err())
-	case cutOff(err), nobody(err) && !c.entry.running():
+	case cutOff(err), nobody(err) && c.leaves(ctx):
 		return e, fmt.Errorf("run %s: %w", c.entry.RunID, ErrGone)
 	}
 	return e, err
+}
+
+// leaves reports whether the run's process is gone, or goes within a moment:
+// between the end of its socket and its own lies a little time.
+func (c *Client) leaves(ctx context.Context) bool {
+	for range 50 {
+		if !c.entry.running() {
+			return true
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return false
 }
 
 // cutOff is a connection that ended before the answer did.
@@ -183,7 +208,7 @@ func (c *Client) whole(ctx context.Context, method, path string) ([]byte, error)
 // ended is the context's error where that is what has ended a connection.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	return err
 }
@@ -193,11 +218,15 @@ type reply struct {
 	io.Reader
 	conn net.Conn
 	stop func() bool // of the context's watch
+	done func()      // with the context; may be nil
 }
 
 // Close ends the connection.
 func (r *reply) Close() error {
 	r.stop()
+	if r.done != nil {
+		r.done()
+	}
 	return r.conn.Close()
 }
 

@@ -76,12 +76,13 @@ type stream struct {
 	next   int64 // the first byte that was not sent; a line begins there
 	looked int64 // no line ends between next and here
 	buf    []byte
+	out    []byte // a chunk with its frame
 }
 
 // start is where the first line begins that is sent: the end for those who
 // follow and do not say, the start for those who want what is there.
 func (s *stream) start(from string, follow bool) error {
-	s.buf = make([]byte, 0, blockSize+16)
+	s.buf = make([]byte, blockSize)
 	size, err := s.size()
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (s *stream) size() (int64, error) {
 // lastLine is where the line begins that is not whole at the end, looking back
 // no further than low; low if no line ends after it.
 func (s *stream) lastLine(low, end int64) (int64, error) {
-	buf := s.buf[:blockSize]
+	buf := s.buf
 	for end > low {
 		from := max(low, end-blockSize)
 		n, err := s.log.ReadAt(buf[:end-from], from)
@@ -136,7 +137,7 @@ func (s *stream) lineFrom(at, size int64) (int64, error) {
 	if at == 0 {
 		return 0, nil
 	}
-	buf := s.buf[:blockSize]
+	buf := s.buf
 	for at--; at < size; {
 		n, err := s.log.ReadAt(buf[:min(blockSize, size-at)], at)
 		if i := bytes.IndexByte(buf[:n], '\n'); i >= 0 {
@@ -234,10 +235,11 @@ func (s *stream) chunk(b []byte) error {
 	if s.x.req.old {
 		return s.x.write(b)
 	}
-	framed := strconv.AppendInt(make([]byte, 0, len(b)+16), int64(len(b)), 16)
-	framed = append(framed, "\r\n"...)
-	framed = append(framed, b...)
-	return s.x.write(append(framed, "\r\n"...))
+	s.out = strconv.AppendInt(s.out[:0], int64(len(b)), 16)
+	s.out = append(s.out, "\r\n"...)
+	s.out = append(s.out, b...)
+	s.out = append(s.out, "\r\n"...)
+	return s.x.write(s.out)
 }
 
 func (s *stream) end() error {

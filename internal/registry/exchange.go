@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,7 +22,8 @@ type exchange struct {
 	peer    int    // uid
 	strange string // why the peer may ask nothing
 	req     *request
-	begun   bool // something of the answer has been sent
+	asked   atomic.Bool // the request is whole, or refused
+	begun   bool        // something of the answer has been sent
 }
 
 // endpoint is what a path answers to one method.
@@ -65,6 +67,7 @@ func (x *exchange) serve() {
 	stop := x.reading(x.server.pace.read)
 	req, err := readRequest(x.conn)
 	stop()
+	x.asked.Store(true)
 	x.req = req
 	switch {
 	case errors.As(err, new(*refusal)):

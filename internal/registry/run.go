@@ -47,7 +47,10 @@ func register(dir string, e Entry) (*Run, error) {
 		return nil, err
 	}
 	runs := filepath.Join(dir, runsName)
-	if err := errors.Join(ownFolder(dir, 0o022), ownFolder(runs, 0o077)); err != nil {
+	if err := ownFolder(dir, 0o022); err != nil {
+		return nil, err
+	}
+	if err := ownFolder(runs, 0o077); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(runs)

@@ -12,6 +12,7 @@ import (
 // pace is how long things may take. A test has other ones.
 type pace struct {
 	read   time.Duration // of a request
+	crowd  time.Duration // the same, while others find no place
 	answer time.Duration // of the backend, to a question that is no waiting
 	write  time.Duration // that a write may block
 	drain  time.Duration // of the answers that are under way at the end
@@ -19,7 +20,7 @@ type pace struct {
 }
 
 var usual = pace{
-	read: 5 * time.Second, answer: 10 * time.Second, write: 10 * time.Second,
+	read: 5 * time.Second, crowd: 250 * time.Millisecond, answer: 10 * time.Second, write: 10 * time.Second,
 	drain: 200 * time.Millisecond, force: time.Second,
 }
 
@@ -50,7 +51,7 @@ type server struct {
 	stop context.CancelFunc
 
 	mu    sync.Mutex
-	conns map[net.Conn]struct{}
+	conns map[*exchange]time.Time // since when
 	all   sync.WaitGroup
 }
 
@@ -72,7 +73,7 @@ func newServer(r *Run, b Backend, path string) (*server, error) {
 	s := &server{
 		run: r, backend: b, listener: l, pace: usual,
 		places: make(chan struct{}, connections), stays: make(chan struct{}, staying), strange: make(chan struct{}, strangers),
-		conns: map[net.Conn]struct{}{},
+		conns: map[*exchange]time.Time{},
 	}
 	s.over, s.end = context.WithCancel(context.Background())
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -85,12 +86,7 @@ func newServer(r *Run, b Backend, path string) (*server, error) {
 // accept takes connections until the listener is closed.
 func (s *server) accept() {
 	defer s.all.Done()
-	for {
-		select {
-		case s.places <- struct{}{}:
-		case <-s.over.Done():
-			return
-		}
+	for s.place() {
 		conn, err := s.listener.AcceptUnix()
 		if err != nil {
 			<-s.places
@@ -110,20 +106,48 @@ func (s *server) accept() {
 	}
 }
 
+// place waits for a free place; false when the run is over.
+func (s *server) place() bool {
+	for {
+		crowded := time.NewTimer(s.pace.crowd)
+		select {
+		case s.places <- struct{}{}:
+			crowded.Stop()
+			return true
+		case <-s.over.Done():
+			crowded.Stop()
+			return false
+		case <-crowded.C:
+			s.hurry(time.Now())
+		}
+	}
+}
+
+// hurry ends the connections on which nothing whole has been asked for a while.
+func (s *server) hurry(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for x, since := range s.conns {
+		if !x.asked.Load() && now.Sub(since) >= s.pace.crowd {
+			_ = x.conn.SetReadDeadline(time.Unix(1, 0))
+		}
+	}
+}
+
 // receive serves one connection, and gives its place back.
 func (s *server) receive(conn *net.UnixConn) {
 	defer s.all.Done()
 	defer func() { <-s.places }()
 	defer conn.Close()
+	x := &exchange{server: s, conn: conn}
 	s.mu.Lock()
-	s.conns[conn] = struct{}{}
+	s.conns[x] = time.Now()
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
-		delete(s.conns, conn)
+		delete(s.conns, x)
 		s.mu.Unlock()
 	}()
-	x := &exchange{server: s, conn: conn}
 	defer x.recover()
 	if x.peer, x.strange = s.peer(conn); x.strange != "" {
 		select {
@@ -174,8 +198,8 @@ func (s *server) close(e Ending) {
 	}
 	s.stop()
 	s.mu.Lock()
-	for conn := range s.conns {
-		_ = conn.Close()
+	for x := range s.conns {
+		_ = x.conn.Close()
 	}
 	s.mu.Unlock()
 	within(ended, s.pace.force) // a backend that does not return is not ours to end
