@@ -36,7 +36,8 @@ type endpoint struct {
 	serve  func(*exchange, context.Context) error
 }
 
-// endpoints is what there is, in the order of the index.
+// endpoints is what there is. It is filled at the start, because the index is
+// one of them.
 var endpoints []endpoint
 
 func init() {

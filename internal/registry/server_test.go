@@ -137,13 +137,14 @@ func TestBackendFails(t *testing.T) {
 	}
 }
 
-// raw sends bytes and reads what comes back until the connection ends.
-func (s *served) raw(t *testing.T, text string) string {
+// raw sends bytes and reads what comes back until the connection ends. The
+// error is how it ended if it was cut off.
+func (s *served) raw(t *testing.T, text string) (string, error) {
 	t.Helper()
 	conn := s.dial(t)
 	go func() { _, _ = io.WriteString(conn, text) }() // it may be cut short
-	b, _ := io.ReadAll(conn)                          // likewise
-	return string(b)
+	b, err := io.ReadAll(conn)
+	return string(b), err
 }
 
 func TestRequests(t *testing.T) {
@@ -182,7 +183,10 @@ func TestRequests(t *testing.T) {
 		"GET /run HTTP/1.1\r\nHost": "400 ",
 		"POST /kill HTTP/1.1\r\nContent-Length: 3\r\n" + host + "a": "",
 	} {
-		got := s.raw(t, text)
+		got, err := s.raw(t, text)
+		if want != "" && err != nil {
+			t.Errorf("%.80q: the answer is cut off: %v", text, err)
+		}
 		if want == "" && got != "" || want != "" && !strings.HasPrefix(got, "HTTP/1.1 "+want) {
 			t.Errorf("%.80q: %.200q, want %q", text, got, want)
 		}
@@ -429,22 +433,27 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// TestCloseIsSoon: neither those who wait, nor those who say nothing, nor a
-// backend that is slow hold the end up, and nothing of the server is left.
+// TestCloseIsSoon: neither those who say nothing, nor those who do not read, nor
+// a backend that is slow hold the end up, and nothing of the server is left.
 func TestCloseIsSoon(t *testing.T) {
 	b := &fake{blocks: true}
 	s := serve(t, b, nil)
 	for range 3 {
 		s.dial(t)
 	}
-	answer := make(chan string)
-	go func() { answer <- s.raw(t, "GET /status HTTP/1.1\r\nHost: x\r\n\r\n") }()
-	s.serving(t, 4)
+	conn := s.dial(t)
+	if _, err := io.WriteString(conn, "GET /status HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, strings.Repeat(strings.Repeat("x", 999)+"\n", 5000))
+	deaf := s.dial(t)
+	_, _ = io.WriteString(deaf, "GET /events?from=start HTTP/1.1\r\nHost: x\r\n\r\n")
+	s.serving(t, 5)
+	s.staying(t, 1)
 	s.Close(Ending{})
 	if left := goroutines(); left != "" {
 		t.Error(left)
 	}
-	<-answer
 	if err := s.Serve(b); err == nil {
 		t.Error("it is served after its end")
 	}
