@@ -181,6 +181,9 @@ func TestEventsOfTheDead(t *testing.T) {
 			t.Errorf("%q: %q, %v", text, b, err)
 		}
 	}
+	if b, err := io.ReadAll(&exactly{in: strings.NewReader("ab"), left: 3}); err != io.ErrUnexpectedEOF {
+		t.Errorf("%q, %v", b, err)
+	}
 }
 
 // TestLogIsRenamed: the log is found by the name that the run knows, where the

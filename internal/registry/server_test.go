@@ -269,6 +269,9 @@ func TestStrangers(t *testing.T) {
 	b := &fake{}
 	s := serve(t, b, nil)
 	socket := s.Entry().Socket
+	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
 	if said := asNobody(t, "stranger", socket, "GET /status"); !strings.Contains(said, "permission denied") {
 		t.Errorf("the folder lets others in: %s", said)
 	}
