@@ -191,17 +191,10 @@ func leafThere(leaf string) bool {
 // bury removes the folder of a run that is dead, under its lock. It looks again
 // once it has the lock; fs.ErrNotExist if there is nothing to remove any more.
 func bury(root *os.Root, id string) error {
-	if _, err := load(root, id); errors.Is(err, fs.ErrNotExist) {
-		return err // before a lock file is made
-	} else if errors.Is(err, errHalfMade) && !old(root, id) {
-		return ErrLives
+	if err := removable(root, id); err != nil {
+		return err
 	}
-	// Others who sweep, or only look, hold the lock for an instant.
-	f, state := try(root, id, os.O_RDWR|os.O_CREATE, unix.LOCK_EX)
-	for tries := 0; state == held && tries < 20; tries++ {
-		time.Sleep(2 * time.Millisecond)
-		f, state = try(root, id, os.O_RDWR|os.O_CREATE, unix.LOCK_EX)
-	}
+	f, state := lockDead(root, id)
 	if f != nil {
 		defer f.Close()
 	}
@@ -225,6 +218,38 @@ func bury(root *os.Root, id string) error {
 	}
 	removePrivate(e)
 	return clearRun(root, id)
+}
+
+// removable is nil for a folder with a record, and for one without that has
+// stood for so long that no run is about to write it. The lock of any other is
+// not to be touched, not even for an instant: its run would not get it.
+func removable(root *os.Root, id string) error {
+	_, err := load(root, id)
+	switch {
+	case errors.Is(err, errHalfMade) && old(root, id):
+		return nil
+	case errors.Is(err, errHalfMade):
+		return ErrLives
+	}
+	return err
+}
+
+// lockDead takes the lock of a run that seems to be dead. Others who sweep, or
+// only look, hold it for an instant.
+func lockDead(root *os.Root, id string) (f *os.File, state lock) {
+	for range 20 {
+		if f, state = try(root, id, os.O_RDWR, unix.LOCK_EX); state != held {
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	// Where the lock is missing and the record is not, nobody is clearing up,
+	// who removes the record first. A file that is made beside somebody who is
+	// would keep the folder from going.
+	if state == missing && removable(root, id) == nil {
+		return try(root, id, os.O_RDWR|os.O_CREATE, unix.LOCK_EX)
+	}
+	return f, state
 }
 
 // old reports whether the folder of a run has stood for longer than a run takes
