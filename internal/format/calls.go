@@ -32,9 +32,9 @@ func (t *Text) started(line []byte, c *events.Call) {
 	b := readBody(line, c.Tool)
 	indent := t.indent(b)
 	if indent == "" {
-		t.main.tool()
+		t.main.Tool()
 	} else {
-		t.child.tool()
+		t.child.Tool()
 	}
 	open := &openCall{label: t.label(c, b), at: t.now()}
 	open.stamp, _ = b.line.number("timestamp_ms")

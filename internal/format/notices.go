@@ -121,7 +121,7 @@ func (t *Text) result(line []byte, failed bool) {
 		}
 		t.tell(red, t.sign.trouble, "error: "+said)
 	case !t.spoke && said != "":
-		t.main.hear(said, false, false)
+		t.main.hear(&Said{Text: said})
 	}
 	t.endTurn()
 }

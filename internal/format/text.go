@@ -77,7 +77,7 @@ func (t *Text) Line(line []byte, ev *events.Event) {
 		t.assistant(line)
 		return
 	case ev.Kind == events.Unknown && ev.Type == "text":
-		t.main.hear(content(object(line)["text"]), true, false)
+		t.main.hear(&Said{Text: content(object(line)["text"]), Piece: true})
 		return
 	}
 	t.main.pause()
