@@ -10,7 +10,6 @@ import (
 // Masked is a command line as it may be shown: the values of flags that carry
 // secrets are left out, whichever way they are written.
 func Masked(args []string) []string {
-	const mask = "***"
 	out := slices.Clone(args)
 	hide := false
 	for i, a := range args {
