@@ -85,6 +85,16 @@ func (c *console) say(msg string) {
 	c.put([]byte(line))
 }
 
+// command writes a line that is for a machine, as it is.
+func (c *console) command(line string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.midLine {
+		line, c.midLine = "\n"+line, false
+	}
+	c.put([]byte(line + "\n"))
+}
+
 // fold breaks lines between words; what goes on is indented. A word that is
 // longer than a line stays where it is, and whole, so that a path can still be
 // copied.

@@ -39,6 +39,8 @@ type options struct {
 	retention time.Duration
 	flagged   time.Duration
 	synthetic bool
+	junit     string // files to write at the end
+	report    string
 
 	stderr    string
 	agentBin  string
@@ -74,6 +76,9 @@ func (o *options) register(f *pflag.FlagSet) {
 	duration(f, &o.retention, "log-retention", 7*24*time.Hour, "age at which a session log goes at the next start; 0 keeps it")
 	duration(f, &o.flagged, "flagged-retention", 90*24*time.Hour, "the same for logs of runs that did not succeed")
 	f.BoolVar(&o.synthetic, "synthetic-result", true, "end the stream of a failed run with a result line of our own")
+
+	f.StringVar(&o.junit, "junit", "", "file for a JUnit report, written at the end of every run")
+	f.StringVar(&o.report, "report", "", "file for an HTML report, written at the end of every run")
 
 	f.StringVar(&o.containment, "containment", string(process.Auto), "what holds the agent's tree: auto, a cgroup where one can be made; cgroup; tree, two subreapers; pidns, a pid namespace")
 	f.StringArrayVar(&o.spare, "spare", nil, "leave processes alive whose command line contains this (repeatable)")
@@ -320,6 +325,14 @@ func (o *options) check() error {
 	}
 	if slices.Contains(o.spare, "") {
 		return usagef("name a part of a command line", "--spare: empty, it would spare everybody")
+	}
+	for _, out := range [][2]string{{"--junit", o.junit}, {"--report", o.report}} {
+		if out[1] == "" {
+			continue
+		}
+		if err := checkOutput(out[0], out[1]); err != nil {
+			return err
+		}
 	}
 	if o.restarts < -1 {
 		return usagef("use 0 for none", "--max-restarts %d: negative", o.restarts)

@@ -66,6 +66,7 @@ func (j *job) run(first string) int {
 	}
 	j.summarize(&report)
 	j.recordEnd(&report)
+	j.publish(report.Outcome)
 	j.entry.close(&report)
 	return report.ExitCode
 }

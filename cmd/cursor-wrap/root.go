@@ -123,7 +123,7 @@ Exit codes: 0 a result; 1 an error result, no result, or no start; 2 a hang;
 	})
 	newRun(root, std, code, e)
 	root.AddCommand(newPS(std, code), newInspect(std, code), newTail(std, code), newPause(std, code), newUnpause(std, code), newKill(std, code), newWait(std, code),
-		newReplay(std, code), newLogs(std), newGC(), newDoctor(std, code), newVersion(),
+		newReplay(std, code), newReport(std), newLogs(std), newGC(), newDoctor(std, code), newVersion(),
 		newStart(std, e), newAttach(), newStop(), newPane(std, code, e))
 	return root
 }

@@ -80,7 +80,7 @@ type fact struct {
 func read(log io.Reader, tell func(Moment)) ([]fact, monitor.Policy, error) {
 	policy := monitor.Default()
 	var facts []fact
-	var joined []byte
+	var lines pieces
 	for rec, err := range journal.Read(log) {
 		if err != nil {
 			var bad *journal.TornError
@@ -91,16 +91,8 @@ func read(log io.Reader, tell func(Moment)) ([]fact, monitor.Policy, error) {
 			continue
 		}
 		switch {
-		case rec.Msg == "raw_event":
-			joined = joined[:0] // the end of those pieces was lost
-			facts = append(facts, fact{at: rec.Recv, what: line, event: events.Parse(rec.Raw)})
-		case rec.Msg == "raw_part":
-			ev := events.Event{Kind: events.Partial}
-			joined = append(joined, rec.Raw...)
-			if rec.End {
-				ev = whole(joined)
-				joined = joined[:0]
-			}
+		case rec.IsRaw():
+			ev, _, _, _ := lines.take(&rec)
 			facts = append(facts, fact{at: rec.Recv, what: line, event: ev})
 		case rec.Msg == "run_start":
 			var f struct{ Policy *monitor.Policy }
@@ -115,13 +107,6 @@ func read(log io.Reader, tell func(Moment)) ([]fact, monitor.Policy, error) {
 		}
 	}
 	return facts, policy, nil
-}
-
-func whole(line []byte) events.Event {
-	if len(line) > events.MaxLine {
-		return events.ParseHead(line[:64<<10])
-	}
-	return events.Parse(line)
 }
 
 // decision is the fact in a decision record, if a replay goes by it.

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"cursor-wrap/internal/report"
+)
+
+// newReport is the subcommand that makes something to read out of a log.
+func newReport(std stdio) *cobra.Command {
+	var format, output string
+	c := &cobra.Command{
+		Use:   "report [flags] LOG",
+		Short: "Make a page, a summary, a test report or a trace of a session log",
+		Long: `report reads one session log (- is stdin) and writes what it tells:
+
+  html   a page for a browser, with the whole run on a timeline
+  md     a summary in Markdown, for a CI step
+  junit  a test report, which CI servers read
+  trace  Trace Event JSON, which ui.perfetto.dev opens
+  json   all that the other forms are made of
+
+Secrets are masked: the values of environment variables whose names contain
+KEY, TOKEN, SECRET or PASSWORD, and what gives itself away as one. The log itself
+has them.`,
+		Example: `  cursor-wrap report -o run.html ~/.cursor-wrap/logs/cursor-wrap-….jsonl
+  cursor-wrap report --format md run.jsonl >> "$GITHUB_STEP_SUMMARY"
+  cursor-wrap report --format trace -o trace.json run.jsonl`,
+		Args: cobra.MatchAll(func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("see cursor-wrap report --help", "report takes one session log, not %d", len(args))
+			}
+			return nil
+		}),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if !slices.Contains(report.Formats, format) {
+				return usagef("use "+strings.Join(report.Formats, ", "), "--format %q: not known", format)
+			}
+			if output == "" && format == "html" && term.IsTerminal(int(std.out.Fd())) {
+				return usagef("name a file with -o, or redirect stdout", "a page is not for reading on a terminal")
+			}
+			if output != "" {
+				if err := checkOutput("-o", output); err != nil {
+					return err
+				}
+			}
+			story, err := readStory(args[0], std.in)
+			if err != nil {
+				return err
+			}
+			if output == "" {
+				err = report.Write(std.out, format, story)
+			} else {
+				err = writeWhole(output, func(w io.Writer) error { return report.Write(w, format, story) })
+			}
+			if err != nil {
+				return fmt.Errorf("write report %s: %w", cmp.Or(output, "to stdout"), err)
+			}
+			return nil
+		},
+	}
+	c.Flags().SortFlags = false
+	c.Flags().StringVar(&format, "format", "html", "what to write: "+strings.Join(report.Formats, ", "))
+	c.Flags().StringVarP(&output, "output", "o", "", "file to write, as a whole or not at all (default stdout)")
+	return c
+}
+
+// readStory reads a log.
+func readStory(path string, stdin *os.File) (*report.Story, error) {
+	log := stdin
+	if path != "-" {
+		var err error
+		if log, err = os.Open(path); err != nil {
+			return nil, fmt.Errorf("open log: %w; name a file of ~/.cursor-wrap/logs", err)
+		}
+		defer log.Close()
+	}
+	story, err := report.Read(log, report.NewMask(os.Environ()))
+	if err != nil {
+		return nil, fmt.Errorf("report %s: %w; name a file of ~/.cursor-wrap/logs", path, err)
+	}
+	return story, nil
+}
+
+// checkOutput refuses a file that cannot be written because of where it is.
+func checkOutput(flag, path string) error {
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return usagef("make the folder first, or name another file", "%s %s: there is no folder %s", flag, path, dir)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return usagef("name a file in it", "%s %s: it is a folder", flag, path)
+	}
+	return nil
+}
+
+// writeWhole writes a file under another name first, so that who reads it finds
+// all of it or what was there before. What is no plain file, a pipe or
+// /dev/stdout, is written as it is.
+func writeWhole(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real // what a link leads to is written, and the link stays
+	}
+	temp := fmt.Sprintf("%s/.%s.%s", filepath.Dir(path), filepath.Base(path), newRunID())
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f), f.Close())
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		_ = os.Remove(temp) // the reason matters more
+	}
+	return err
+}
