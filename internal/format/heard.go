@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -16,32 +17,25 @@ type Said struct {
 // ReadSaid reads such a line. What it does not know it leaves empty.
 func ReadSaid(line []byte) Said {
 	var f struct {
-		Text    json.RawMessage `json:"text"`
+		Text    string          `json:"text"`
 		Content json.RawMessage `json:"content"`
-		Message json.RawMessage `json:"message"`
-		Stamp   json.RawMessage `json:"timestamp_ms"`
-		Called  json.RawMessage `json:"model_call_id"`
-		P1      json.RawMessage `json:"parent_tool_use_id"`
-		P2      json.RawMessage `json:"parent_tool_call_id"`
-		P3      json.RawMessage `json:"parent_call_id"`
-		P4      json.RawMessage `json:"parentToolCallId"`
-	}
-	_ = json.Unmarshal(line, &f) // as far as it is one
-	said := Said{Called: f.Called != nil, Piece: f.Stamp != nil && f.Called == nil}
-	if f.Message != nil {
-		var m struct {
+		Message struct {
 			Content json.RawMessage `json:"content"`
-		}
-		_ = json.Unmarshal(f.Message, &m)
-		said.Text = content(m.Content)
+		} `json:"message"`
+		Stamp  json.RawMessage `json:"timestamp_ms"`
+		Called json.RawMessage `json:"model_call_id"`
+		P1     json.RawMessage `json:"parent_tool_use_id"`
+		P2     json.RawMessage `json:"parent_tool_call_id"`
+		P3     json.RawMessage `json:"parent_call_id"`
+		P4     json.RawMessage `json:"parentToolCallId"`
 	}
-	if said.Text == "" {
-		said.Text = content(f.Content)
-	}
-	if said.Text == "" {
-		said.Text = str(f.Text)
-	}
+	_ = json.Unmarshal(line, &f) // as far as it is one: members of other types are left out
+	said := Said{Called: f.Called != nil, Piece: f.Stamp != nil && f.Called == nil}
+	said.Text = cmp.Or(content(f.Message.Content), content(f.Content), f.Text)
 	for _, v := range []json.RawMessage{f.P1, f.P2, f.P3, f.P4} {
+		if v == nil {
+			continue
+		}
 		if said.Parent = strings.TrimSpace(str(v)); said.Parent != "" {
 			break
 		}

@@ -139,14 +139,18 @@ func outcome(result json.RawMessage) (kind string, says fields, text string) {
 
 // content is the text of a message: a string, or a list of parts.
 func content(v []byte) string {
-	if s := str(v); s != "" {
-		return s
+	if len(v) == 0 || v[0] != '[' {
+		return str(v)
+	}
+	var parts []struct{ Type, Text string }
+	_ = json.Unmarshal(v, &parts) // a part that is none says nothing
+	if len(parts) == 1 && (parts[0].Type == "" || parts[0].Type == "text") {
+		return parts[0].Text
 	}
 	var b strings.Builder
-	for _, part := range list(v) {
-		f := object(part)
-		if typ := str(f["type"]); typ == "" || typ == "text" {
-			b.WriteString(str(f["text"]))
+	for _, p := range parts {
+		if p.Type == "" || p.Type == "text" {
+			b.WriteString(p.Text)
 		}
 	}
 	return b.String()

@@ -33,11 +33,11 @@ const (
 
 // scribe writes a session log through the real journal.
 type scribe struct {
-	t   *testing.T
+	t   testing.TB
 	log *journal.Log
 }
 
-func write(t *testing.T, tell func(*scribe)) []byte {
+func write(t testing.TB, tell func(*scribe)) []byte {
 	t.Helper()
 	log, err := journal.Open(journal.Options{Dir: t.TempDir(), Start: epoch, Sync: journal.None, Level: slog.LevelDebug})
 	if err != nil {
