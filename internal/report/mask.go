@@ -69,20 +69,21 @@ func (m *Mask) add(value string) {
 		return
 	}
 	m.values = append(m.values, []byte(value), []byte(url.QueryEscape(value)), []byte(url.PathEscape(value)))
-	inside := value
-	for range 2 { // JSON within JSON, too
-		html, _ := json.Marshal(inside) // a string always encodes
-		plain := bytes.ReplaceAll(html, []byte(`\u0026`), []byte("&"))
-		plain = bytes.ReplaceAll(plain, []byte(`\u003c`), []byte("<"))
-		plain = bytes.ReplaceAll(plain, []byte(`\u003e`), []byte(">"))
-		slash := bytes.ReplaceAll(plain, []byte("/"), []byte(`\/`))
-		ascii := []byte(strings.Trim(strconv.QuoteToASCII(inside), `"`))
-		for _, form := range [][]byte{html, plain, slash} {
-			m.values = append(m.values, form[1:len(form)-1])
+	for _, form := range inJSON(value) {
+		m.values = append(m.values, []byte(form))
+		for _, again := range inJSON(form) { // JSON within JSON
+			m.values = append(m.values, []byte(again))
 		}
-		m.values = append(m.values, ascii)
-		inside = string(plain[1 : len(plain)-1])
 	}
+}
+
+// inJSON are the ways in which writers of JSON put a text between its quotes.
+func inJSON(s string) []string {
+	b, _ := json.Marshal(s) // a string always encodes
+	safe := string(b[1 : len(b)-1])
+	plain := strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(safe)
+	ascii := strconv.QuoteToASCII(s)
+	return []string{safe, plain, strings.ReplaceAll(plain, "/", `\/`), ascii[1 : len(ascii)-1]}
 }
 
 // trivial reports whether a value says too little to be a secret, or is but the

@@ -106,6 +106,9 @@ func (r *reader) run(at time.Time, msg string, f fields) bool {
 		run.Args = nil
 		_ = json.Unmarshal(f["args"], &run.Args)
 		return false // it is a mark, too
+	case "restart":
+		r.attempt = int(min(max(f.num("attempt"), 1), 1<<20))
+		return false
 	case "run_end":
 		r.end(at, f)
 	default:
