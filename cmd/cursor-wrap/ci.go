@@ -27,6 +27,22 @@ func (j *job) publish(outcome supervise.Outcome) {
 	if j.junit == "" && j.report == "" && summary == "" && !annotates {
 		return
 	}
+	for len(j.stop) > 0 {
+		<-j.stop // they were for the run
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		j.write(outcome, summary, annotates)
+	}()
+	select {
+	case <-done:
+	case <-j.stop: // a large log takes its time, and whoever is in a hurry need not wait for it
+		j.con.say("told to stop; the reports are not complete")
+	}
+}
+
+func (j *job) write(outcome supervise.Outcome, summary string, annotates bool) {
 	defer func() {
 		if r := recover(); r != nil { // what only tells of the run must not change its exit code
 			j.con.say(fmt.Sprint("no report was written: internal error: ", r))
@@ -35,13 +51,13 @@ func (j *job) publish(outcome supervise.Outcome) {
 	story, err := readStory(j.log.Path(), nil)
 	if err != nil {
 		j.con.say("no report was written: " + err.Error())
-		if story = j.bare(outcome); annotates {
-			j.con.command(annotation(story))
-		}
-		return
+		story = &report.Story{Run: report.Run{Outcome: string(outcome), Sentence: "The session log could not be read."}}
 	}
 	if annotates {
 		j.con.command(annotation(story))
+	}
+	if err != nil {
+		return
 	}
 	if summary != "" {
 		j.warn("step summary", summary, appendSummary(summary, story))
@@ -57,13 +73,6 @@ func (j *job) warn(what, path string, err error) {
 	if err != nil {
 		j.con.say(fmt.Sprintf("%s %s: %v; the run itself is not affected", what, path, err))
 	}
-}
-
-// bare is what is known of the run without its log.
-func (j *job) bare(outcome supervise.Outcome) *report.Story {
-	s := &report.Story{}
-	s.Run.Outcome, s.Run.Sentence = string(outcome), "The session log could not be read."
-	return s
 }
 
 // annotation is a workflow command that GitHub's runner finds in the output of

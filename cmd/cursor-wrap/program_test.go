@@ -125,7 +125,7 @@ func (p *program) environment(c call) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return strings.HasPrefix(name, "CURSOR_") || strings.HasPrefix(name, "FAKEAGENT_") ||
-			strings.HasPrefix(name, "SHIM_") || name == "HOME" || name == "GORACE"
+			strings.HasPrefix(name, "SHIM_") || strings.HasPrefix(name, "GITHUB_") || name == "HOME" || name == "GORACE"
 	})
 	scenario := c.scenario
 	switch {

@@ -95,6 +95,13 @@ func TestWrongCallsExit64WithAHintAndStartNothing(t *testing.T) {
 		{"replay of nothing", []string{"replay"}, []string{"one session log"}},
 		{"replay of two", []string{"replay", "a", "b"}, []string{"one session log"}},
 		{"replay, unknown flag", []string{"replay", "--force", "a"}, []string{"--force"}},
+		{"report of nothing", []string{"report"}, []string{"one session log"}},
+		{"report of two", []string{"report", "a", "b"}, []string{"one session log"}},
+		{"report, unknown format", []string{"report", "--format=pdf", "a"}, []string{"pdf", "junit"}},
+		{"report into no folder", []string{"report", "-o", "/no/such/x.html", "a"}, []string{"-o", "/no/such"}},
+		{"report onto a folder", []string{"report", "-o", "/tmp", "a"}, []string{"-o", "folder"}},
+		{"no folder for a JUnit report", []string{"-p", "--junit=/no/such/x.xml", "x"}, []string{"--junit", "/no/such"}},
+		{"a folder as a report", []string{"-p", "--report=/tmp", "x"}, []string{"--report", "folder"}},
 		{"version of what", []string{"version", "x"}, []string{"x"}},
 	}
 	for _, tt := range tests {
