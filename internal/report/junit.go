@@ -113,7 +113,7 @@ func junitProperties(b *strings.Builder, s *Story) {
 		{"tokens_in", strconv.FormatInt(run.Tokens[0], 10)}, {"tokens_out", strconv.FormatInt(run.Tokens[1], 10)},
 	} {
 		if p[1] != "" {
-			fmt.Fprintf(b, "      <property name=\"%s\" value=\"%s\"/>\n", p[0], xmlText(p[1]))
+			fmt.Fprintf(b, "      <property name=\"%s\" value=\"%s\"/>\n", p[0], xmlLine(p[1]))
 		}
 	}
 	b.WriteString("    </properties>\n")
@@ -127,13 +127,13 @@ func junitWrite(b *strings.Builder, s *Story, c *junitCase, last bool) {
 			break
 		}
 	}
-	fmt.Fprintf(b, "    <testcase name=\"%s\" classname=\"%s\" time=\"%s\">\n", xmlText(c.name), xmlText(class), seconds(c.took))
+	fmt.Fprintf(b, "    <testcase name=\"%s\" classname=\"%s\" time=\"%s\">\n", xmlLine(c.name), xmlLine(class), seconds(c.took))
 	if kind := junitKind(s, c); kind != "" {
 		message := c.outcome
 		if c.message != "" {
 			message += ": " + c.message
 		}
-		fmt.Fprintf(b, "      <%s message=\"%s\" type=\"%s\">%s</%s>\n", kind, xmlText(oneLine(message)), xmlText(c.outcome), xmlText(junitText(s, c, last)), kind)
+		fmt.Fprintf(b, "      <%s message=\"%s\" type=\"%s\">%s</%s>\n", kind, xmlLine(message), xmlLine(c.outcome), xmlText(junitText(s, c, last)), kind)
 	}
 	if last && s.Run.Answer != "" {
 		fmt.Fprintf(b, "      <system-out>%s</system-out>\n", xmlText(s.Run.Answer))
@@ -184,8 +184,10 @@ func seconds(d monitor.Span) string {
 	return strconv.FormatFloat(max(time.Duration(d).Seconds(), 0), 'f', 3, 64)
 }
 
-// xmlText escapes text for XML 1.0, also within an attribute. What XML cannot
-// say at all becomes U+FFFD.
+// xmlLine escapes text for an attribute, where line ends would not last.
+func xmlLine(s string) string { return xmlText(oneLine(s)) }
+
+// xmlText escapes text for XML 1.0. What XML cannot say at all becomes U+FFFD.
 func xmlText(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -202,8 +204,10 @@ func xmlText(s string) string {
 			b.WriteString("&#34;")
 		case r == '\'':
 			b.WriteString("&#39;")
-		case r == '\t' || r == '\n' || r == '\r':
-			fmt.Fprintf(&b, "&#%d;", r)
+		case r == '\t' || r == '\n':
+			b.WriteRune(r)
+		case r == '\r':
+			b.WriteString("&#13;") // or readers would take it for a line end
 		case r < ' ' || r == 0xFFFE || r == 0xFFFF || r == utf8.RuneError:
 			b.WriteRune(utf8.RuneError)
 		default:
