@@ -146,7 +146,9 @@ func TestSilences(t *testing.T) {
 		s.held(20, 10, 20)
 		s.line(40, thinkLine)
 		s.line(42, callLine("a", "make", 600_000))
-		s.line(46.5, thinkLine)
+		s.line(46.5, doneLine)
+		s.line(46.6, endLine("a", `{"success":{}}`))
+		s.line(50.6, thinkLine)
 	})
 	var got []string
 	for _, i := range s.Items {
@@ -154,7 +156,7 @@ func TestSilences(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s %g-%g %s", i.Lane, i.Start.Sub(epoch).Seconds(), i.End.Sub(epoch).Seconds(), i.Title))
 		}
 	}
-	want := []string{"silence 3.5-10 silent for 6.5s", "held 10-20 nobody listened: reader", "silence 20-40 silent for 20.0s"}
+	want := []string{"silence 3.5-10 silent for 6.5s", "held 10-20 nobody listened: reader", "silence 20-40 silent for 20.0s", "silence 46.6-50.6 silent for 4.0s"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -167,6 +169,8 @@ func TestDeadlinesAsTheyMove(t *testing.T) {
 		for i := range 100 {
 			s.line(1+float64(i)/100, thinkLine) // the last at 1.99
 		}
+		s.line(2, callLine("q", "quick", 7000))
+		s.line(2.01, endLine("q", `{"success":{}}`))
 		s.line(10, callLine("a", "make", 7000))
 		s.line(11, endLine("a", `{"success":{}}`))
 		s.line(12, okLine)
@@ -180,12 +184,12 @@ func TestDeadlinesAsTheyMove(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%g %s %s", d.At.Sub(epoch).Seconds(), d.Phase, until))
 	}
-	for _, want := range []string{"0 starting 10", "1 thinking 21", "1.99 thinking 21.99", "10 tools 22", "11 thinking 31", "12 draining 15", "12.5 draining never"} {
+	for _, want := range []string{"0 starting 10", "1 thinking 21", "1.99 thinking 21.99", "2 tools 14", "2.01 thinking 22.01", "10 tools 22", "11 thinking 31", "12 draining 15", "12.5 draining never"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q has no %q", got, want)
 		}
 	}
-	if len(got) > 10 {
+	if len(got) > 12 {
 		t.Errorf("%d deadlines of a stream: %q", len(got), got)
 	}
 }
