@@ -139,10 +139,13 @@ func (t *turn) hush() {
 }
 
 // title is the beginning of a text, on one line.
-func title(text string) string {
+func title(text string) string { return begin(text, titleMost/2) }
+
+// begin is the first line of a text, in at most so many characters.
+func begin(text string, most int) string {
 	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
 	line = strings.TrimSpace(line)
-	if cut := firstRunes(line, titleMost/2); cut != line {
+	if cut := firstRunes(line, most); cut != line {
 		return cut + "…"
 	}
 	if more {

@@ -65,6 +65,9 @@ func sentence(s *Story) string {
 		text += fmt.Sprintf(" (%s)", plural(run.Restarts, "restart"))
 	}
 	text = strings.Join(strings.Fields(text), " ")
+	if strings.HasSuffix(text, "…") {
+		return text
+	}
 	return strings.TrimRight(text, ".") + "."
 }
 
@@ -88,9 +91,9 @@ func failure(s *Story, after string) string {
 	text := fmt.Sprintf("The run failed after %s: %s", after, run.Message)
 	switch {
 	case strings.Contains(run.Message, "result is an error") && run.Answer != "":
-		text += ": " + title(run.Answer)
+		text += ": " + begin(run.Answer, 300)
 	case len(s.Stderr) > 0 && strings.Contains(run.Message, "without a result"):
-		if said := title(s.Stderr[len(s.Stderr)-1].Text); said != "" {
+		if said := begin(s.Stderr[len(s.Stderr)-1].Text, 300); said != "" {
 			text += "; the last that it said on stderr: " + said
 		}
 	}
