@@ -41,7 +41,7 @@ func Read(log io.Reader, m *Mask) (*Story, error) {
 	if m == nil {
 		m = &Mask{}
 	}
-	r := &reader{mask: m, policy: monitor.Default(), story: &Story{
+	r := &reader{mask: m, policy: monitor.Default(), names: map[string]string{}, story: &Story{
 		Turns: []Turn{}, Items: []Item{}, Samples: []Sample{}, Deadlines: []Deadline{}, Marks: []Mark{},
 		Verdicts: []Verdict{}, Teardowns: []Teardown{}, Stderr: []Line{},
 	}}
@@ -75,8 +75,9 @@ type reader struct {
 	known  bool // a record of ours was seen
 
 	lines   pieces
-	raw     int // bytes that are kept of lines
-	said    int // bytes that are kept of texts
+	names   map[string]string // of events, as they are shown
+	raw     int               // bytes that are kept of lines
+	said    int               // bytes that are kept of texts
 	turn    *turn
 	attempt int // that the next turn is
 
@@ -134,9 +135,23 @@ func (r *reader) line(at time.Time, rec *journal.Record) {
 	kept := r.mask.raw(line, most)
 	r.raw += len(kept)
 	index := len(r.story.Events)
-	r.story.Events = append(r.story.Events, Event{At: monitor.Millis{Time: at}, Name: r.mask.text(ev.Name(), titleMost), Raw: kept, Size: size})
+	r.story.Events = append(r.story.Events, Event{At: monitor.Millis{Time: at}, Name: r.name(&ev), Raw: kept, Size: size})
 	t.tell(at, &ev, line, index)
 	r.identify(&ev, line)
+}
+
+// name is an event's name as it may be shown. There are few of them.
+func (r *reader) name(ev *events.Event) string {
+	const most = 1000
+	name := ev.Name()
+	shown, ok := r.names[name]
+	if !ok {
+		shown = r.mask.text(name, titleMost)
+		if len(r.names) < most {
+			r.names[name] = shown
+		}
+	}
+	return shown
 }
 
 // identify notes what the agent says of itself.
