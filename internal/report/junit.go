@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -163,9 +164,10 @@ func junitText(s *Story, c *junitCase, last bool) string {
 		return b.String()
 	}
 	turn := &s.Turns[c.index]
-	for i := range s.Verdicts {
+	first, _ := slices.BinarySearchFunc(s.Verdicts, turn.Start.Time, func(v Verdict, at time.Time) int { return v.At.Compare(at) })
+	for i := first; i < len(s.Verdicts) && !s.Verdicts[i].At.After(turn.End.Time); i++ {
 		v := &s.Verdicts[i]
-		if v.What == "suspected" || v.At.Before(turn.Start.Time) || v.At.After(turn.End.Time) {
+		if v.What == "suspected" {
 			continue
 		}
 		for j := range v.Reason.OpenCalls {

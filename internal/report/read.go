@@ -214,6 +214,7 @@ func (r *reader) finish() {
 	r.outcome()
 	slices.SortStableFunc(s.Items, func(a, b Item) int { return a.Start.Compare(b.Start.Time) })
 	slices.SortStableFunc(s.Samples, func(a, b Sample) int { return a.At.Compare(b.At.Time) })
+	slices.SortStableFunc(s.Verdicts, func(a, b Verdict) int { return a.At.Compare(b.At.Time) })
 	slices.SortStableFunc(s.Marks, func(a, b Mark) int { return a.At.Compare(b.At.Time) })
 	if n := len(s.Stderr); n > stderrKept {
 		s.Stderr = slices.Clone(s.Stderr[n-stderrKept:])
@@ -253,12 +254,14 @@ func (r *reader) pauses() {
 			known = append(known, r.story.Items[i])
 		}
 	}
-	r.held = slices.DeleteFunc(r.held, func(h Item) bool {
-		return h.Lane == Paused && slices.ContainsFunc(known, func(p Item) bool { return overlap(&h, &p) })
+	r.held = slices.DeleteFunc(r.held, func(h Item) bool { // pauses do not overlap, and stand in order
+		if h.Lane != Paused {
+			return false
+		}
+		i, _ := slices.BinarySearchFunc(known, h.Start.Time, func(p Item, at time.Time) int { return cmp.Or(p.End.Compare(at), -1) })
+		return i < len(known) && known[i].Start.Before(h.End.Time)
 	})
 }
-
-func overlap(a, b *Item) bool { return a.Start.Before(b.End.Time) && b.Start.Before(a.End.Time) }
 
 // silent are the silences without the time in which nobody listened or the agent
 // could not speak.
