@@ -33,7 +33,7 @@ func newReport(std stdio) *cobra.Command {
 Secrets are masked: the values of environment variables whose names contain
 KEY, TOKEN, SECRET or PASSWORD, and what gives itself away as one. The log itself
 has them.`,
-		Example: `  cursor-wrap report -o run.html ~/.cursor-wrap/logs/cursor-wrap-….jsonl
+		Example: `  cursor-wrap report -o run.html run.jsonl
   cursor-wrap report --format md run.jsonl >> "$GITHUB_STEP_SUMMARY"
   cursor-wrap report --format trace -o trace.json run.jsonl`,
 		Args: cobra.MatchAll(func(_ *cobra.Command, args []string) error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"cursor-wrap/internal/report"
 )
@@ -286,4 +287,25 @@ func TestReportOfWhatIsNoLogIsAnError(t *testing.T) {
 		start(t, call{bare: true, args: []string{"report", "--format=md", file}, prompt: "-"}).finish().wants(1).says("not a session log")
 	}
 	start(t, call{bare: true, args: []string{"report", dir + "/none"}, prompt: "-"}).finish().wants(1).says("open log")
+}
+
+// Whoever is in a hurry is not held up by a report, and the run is what it was.
+func TestASignalLeavesTheReportsBehind(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, call{scenario: "good.txt", args: []string{"--junit", filepath.Join(dir, "junit.xml"), "--report", fifo}})
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // nobody reads the other
+		if _, err := os.Stat(filepath.Join(dir, "junit.xml")); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no report")
+		}
+	}
+	p.signal(syscall.SIGTERM)
+	p.finish().wants(0).says("the reports are not complete")
 }

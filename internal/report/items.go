@@ -17,6 +17,7 @@ type talk struct {
 	lane   Lane
 	parent string
 	text   strings.Builder // bounded
+	seam   seam
 }
 
 // tell takes a whole line for what it says.
@@ -93,6 +94,7 @@ func (t *turn) speak(at time.Time, ev *events.Event, line []byte, index int) {
 	item := &t.r.story.Items[t.talk.item]
 	item.End, item.Last = monitor.Millis{Time: at}, index
 	t.talk.add(news, lane == Assistant && !said.Piece)
+	t.talk.seam.add(t.r, said.Text, index)
 	if lane == Thinking && ev.Subtype == "completed" {
 		t.hush()
 	}
@@ -131,6 +133,7 @@ func (t *turn) hush() {
 	}
 	item := &t.r.story.Items[t.talk.item]
 	text := strings.TrimSpace(t.talk.text.String())
+	t.talk.seam.look(t.r)
 	t.talk = nil
 	item.Title = title(t.r.mask.text(text, 4*titleMost))
 	if item.Title != text {
