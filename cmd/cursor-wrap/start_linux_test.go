@@ -496,3 +496,14 @@ func TestHelpOfStart(t *testing.T) {
 	r.calls("stop", "--help").wants(0, "--now", "--timeout")
 	r.calls("attach", "a", "b").wants(64, "one session")
 }
+
+// A person's settings of tmux may close what nobody looks at.
+func TestADetachedSessionStaysWhateverTheSettings(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t, lines("init", "linger"))
+	r.tmux("start-server", ";", "set-option", "-g", "exit-empty", "off", ";", "set-option", "-g", "destroy-unattached", "on",
+		";", "set-option", "-g", "base-index", "1", ";", "set-option", "-g", "default-command", "false")
+	r.calls("start", "s", "x").wants(0)
+	r.is("s", registry.Idle, -1)
+	r.calls("stop", "s").wants(0, "143")
+}

@@ -183,6 +183,9 @@ func (s *Server) lookInside(ctx context.Context, dir string, l *Look, o Options)
 			return false, false, err
 		}
 	}
+	if l.Record != nil && l.Exit != nil { // the wrapper has told its exit code, and has nothing left to do
+		l.Running = slices.DeleteFunc(l.Running, func(p process.Proc) bool { return p.PID == l.Record.PID && p.Start == l.Record.Start })
+	}
 	m := recall(dir, l.Session, shell)
 	if len(l.Running) == 0 {
 		if l.Exit == nil {
