@@ -48,7 +48,12 @@ func (j *job) write(outcome supervise.Outcome, summary string, annotates bool) {
 			j.con.say(fmt.Sprint("no report was written: internal error: ", r))
 		}
 	}()
-	story, err := readStory(j.log.Path(), nil)
+	var story *report.Story
+	log, err := os.Open(j.log.Path())
+	if err == nil {
+		defer log.Close()
+		story, err = readStory(log)
+	}
 	if err != nil {
 		j.con.say("no report was written: " + err.Error())
 		story = &report.Story{Run: report.Run{Outcome: string(outcome), Sentence: "The session log could not be read."}}

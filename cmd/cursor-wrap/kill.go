@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -107,7 +108,7 @@ func ended(e registry.Ending) string {
 // force ends a wrapper that does not answer. Its guard is told by the kernel,
 // and ends the tree.
 func (o *ops) force(ctx context.Context, e *registry.Entry) error {
-	if err := process.Kill(e.PID, e.Start); err != nil {
+	if err := process.Signal(e.PID, e.Start, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("run %s does not answer, and its wrapper %d could not be killed: %w", e.RunID, e.PID, err)
 	}
 	for e.Guard.PID != 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ With --raw it writes the agent's stdout back, byte for byte.`,
 			return nil
 		}),
 		RunE: func(c *cobra.Command, args []string) error {
-			log, err := o.openFound(args[0])
+			log, err := o.openFound(args[0], std.in)
 			if err != nil {
 				return err
 			}
@@ -65,10 +66,11 @@ With --raw it writes the agent's stdout back, byte for byte.`,
 	return c
 }
 
-// openFound opens the one log that id names: a path, a run's id, or a session's.
-func (o *options) openFound(id string) (*os.File, error) {
+// openFound opens the one log that id names: a path, a run's id, or a session's;
+// - is stdin.
+func (o *options) openFound(id string, stdin *os.File) (*os.File, error) {
 	if id == "-" {
-		return os.Stdin, nil
+		return stdin, nil
 	}
 	found, err := o.findLog(id)
 	if err != nil {
@@ -87,6 +89,9 @@ func (o *options) findLog(id string) (journal.Info, error) {
 		return journal.Info{}, usagef("name the folder with --log-dir", "%v", err)
 	}
 	found, err := journal.Find(o.logDir, id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found, fmt.Errorf("open log: %w; cursor-wrap logs lists those that there are", err)
+	}
 	if err != nil {
 		return found, findError(err)
 	}

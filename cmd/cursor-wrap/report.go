@@ -19,10 +19,12 @@ import (
 // newReport is the subcommand that makes something to read out of a log.
 func newReport(std stdio) *cobra.Command {
 	var format, output string
+	var o options
 	c := &cobra.Command{
-		Use:   "report [flags] LOG",
+		Use:   "report [flags] LOG|ID",
 		Short: "Make a page, a summary, a test report or a trace of a session log",
-		Long: `report reads one session log (- is stdin) and writes what it tells:
+		Long: `report reads one session log, named by a path, by the id of its run or by that of
+the agent's session (- is stdin), and writes what it tells:
 
   html   a page for a browser, with the whole run on a timeline
   md     a summary in Markdown, for a CI step
@@ -54,9 +56,14 @@ has them.`,
 					return err
 				}
 			}
-			story, err := readStory(args[0], std.in)
+			log, err := o.openFound(args[0], std.in)
 			if err != nil {
 				return err
+			}
+			defer log.Close()
+			story, err := readStory(log)
+			if err != nil {
+				return fmt.Errorf("report %s: %w; cursor-wrap logs lists those that there are", args[0], err)
 			}
 			if output == "" {
 				err = report.Write(std.out, format, story)
@@ -69,27 +76,17 @@ has them.`,
 			return nil
 		},
 	}
+	c.ValidArgsFunction = completeLogs
 	c.Flags().SortFlags = false
 	c.Flags().StringVar(&format, "format", "html", "what to write: "+strings.Join(report.Formats, ", "))
 	c.Flags().StringVarP(&output, "output", "o", "", "file to write, as a whole or not at all (default stdout)")
+	o.registerFolders(c.Flags())
 	return c
 }
 
-// readStory reads a log.
-func readStory(path string, stdin *os.File) (*report.Story, error) {
-	log := stdin
-	if path != "-" {
-		var err error
-		if log, err = os.Open(path); err != nil {
-			return nil, fmt.Errorf("open log: %w; name a file of ~/.cursor-wrap/logs", err)
-		}
-		defer log.Close()
-	}
-	story, err := report.Read(log, report.NewMask(os.Environ()))
-	if err != nil {
-		return nil, fmt.Errorf("report %s: %w; name a file of ~/.cursor-wrap/logs", path, err)
-	}
-	return story, nil
+// readStory reads a log, without our secrets.
+func readStory(log io.Reader) (*report.Story, error) {
+	return report.Read(log, report.NewMask(os.Environ()))
 }
 
 // checkOutput refuses a file that cannot be written because of where it is.

@@ -62,7 +62,7 @@ func quietly(err error) error {
 func (o *ops) events(id string, fromStart, follow bool) (io.ReadCloser, error) {
 	e, err := o.find(id)
 	if err != nil {
-		log, unknown := o.openFound(id)
+		log, unknown := o.openFound(id, o.std.in)
 		if unknown != nil {
 			return nil, err
 		}
