@@ -1,0 +1,318 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cursor-wrap/internal/monitor"
+)
+
+// The measures of the timeline, in pixels. Across everything is a share of the
+// width, so that a browser can stretch it without a script's help and text stays
+// as it is; only labels need to know for which widths they fit.
+const (
+	rowHeight   = 26
+	barHeight   = 20
+	axisHeight  = 26
+	laneGap     = 6
+	chartHeight = 44
+	letter      = 6.4 // of a label, on average
+	usual       = 1100.0
+)
+
+// lane is a row of bars, or several, with a name.
+type lane struct {
+	name string
+	bars []bar
+	high int // rows
+}
+
+// drawing collects what is drawn, from top to bottom.
+type drawing struct {
+	*page
+	y      int
+	first  bool // the first item takes the focus when somebody tabs into the timeline
+	names  parts
+	back   parts // behind everything
+	tracks parts
+	lines  parts          // through everything
+	labels map[int]*parts // by the width from which on they fit
+}
+
+// timeline is the picture of the whole run. To its left stand the names of the
+// lanes, which stay where they are when it is scrolled.
+func (p *page) timeline() part {
+	d := &drawing{page: p, first: true, labels: map[int]*parts{}}
+	d.scale()
+	for _, l := range p.lanes() {
+		d.lane(&l)
+	}
+	d.charts()
+	d.pillars()
+	height := d.y + 2
+	d.lines = append(d.lines, el("line", id("hairline"), attr{"x1", "-9"}, attr{"x2", "-9"}, num("y1", 0), num("y2", height)))
+	return parts{
+		d.tools(),
+		el("div", class("timeline"),
+			el("svg", class("names"), num("height", height), attr{"aria-hidden", "true"}, d.names),
+			el("div", class("scroller"), id("scroller"), attr{"tabindex", "-1"},
+				el("svg", id("tracks"), class("tracks"), num("height", height), attr{"role", "group"}, attr{"aria-label", "Timeline"},
+					stripes(), d.back, d.tracks, d.allLabels(), d.lines)),
+		),
+	}
+}
+
+// stripes is what an open call is filled with: colour alone does not tell.
+func stripes() part {
+	return el("defs", el("pattern", id("stripes"), num("width", 6), num("height", 6),
+		attr{"patternUnits", "userSpaceOnUse"}, attr{"patternTransform", "rotate(45)"},
+		el("rect", class("stripe-back"), num("width", 6), num("height", 6)),
+		el("rect", class("stripe"), num("width", 2), num("height", 6))))
+}
+
+func (d *drawing) tools() part {
+	button := func(name, label, content string) part {
+		return el("button", id(name), attr{"type", "button"}, attr{"aria-label", label}, text(content))
+	}
+	legend := el("ul", class("legend"), attr{"aria-label", "Legend"})
+	for _, one := range []struct{ kind, name string }{
+		{"ok", "ok"}, {"failed", "failed"}, {"open", "never ended"}, {"behind", "background"},
+		{"silence", "silence"}, {"held", "not counted"}, {"declared", "declared wait"}, {"due", "deadline"},
+	} {
+		legend.inner = append(legend.inner, el("li", el("i", class("swatch "+one.kind)), text(one.name)))
+	}
+	return el("div", class("tools"),
+		el("div", class("zoom scripted"), attr{"role", "group"}, attr{"aria-label", "Zoom"},
+			button("zoom-out", "Zoom out", "−"), button("zoom-in", "Zoom in", "+"), button("zoom-fit", "Fit", "Fit")),
+		el("p", id("readout"), class("scripted"), text("Arrow keys walk, Enter opens, + − 0 zoom.")),
+		legend,
+	)
+}
+
+// label is a text that is shown once the whole is so wide that it fits.
+func (d *drawing) label(p part, width float64) {
+	step := 400
+	for float64(step) < width {
+		step += step / 2
+	}
+	if step > 1<<16 {
+		return // no zoom gets there
+	}
+	if d.labels[step] == nil {
+		d.labels[step] = new(parts)
+	}
+	*d.labels[step] = append(*d.labels[step], p)
+}
+
+func (d *drawing) allLabels() part {
+	var all parts
+	steps := make([]int, 0, len(d.labels))
+	for step := range d.labels {
+		steps = append(steps, step)
+	}
+	slices.Sort(steps)
+	for _, step := range steps {
+		g := el("g", class("fits"), num("data-from", step), attr{"aria-hidden", "true"}, *d.labels[step])
+		if step > usual {
+			g.attrs = append(g.attrs, attr{"display", "none"})
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// scale draws the time axis. Every level of ticks has only those that the
+// coarser ones leave out.
+func (d *drawing) scale() {
+	d.y = axisHeight
+	var coarser []time.Duration
+	for _, step := range steps(d.span) {
+		part := float64(step) / float64(d.span)
+		for at := time.Duration(0); at < d.span; at += step {
+			if slices.ContainsFunc(coarser, func(c time.Duration) bool { return at%c == 0 }) {
+				continue
+			}
+			x := float64(at) / float64(d.span)
+			d.label(parts{
+				el("line", class("tick"), share("x1", x), share("x2", x), num("y1", axisHeight-6), attr{"y2", "100%"}),
+				el("text", class("tick-name"), share("x", x), num("dx", 4), num("y", 14), text(brief(at))),
+			}, 64/part)
+		}
+		coarser = append(coarser, step)
+	}
+	d.names = append(d.names, el("text", class("faint"), num("x", 0), num("y", 14), text("since start")))
+}
+
+// steps are the distances of ticks, the widest first: each a multiple of the
+// next, down to what can be told apart at the greatest zoom.
+func steps(span time.Duration) []time.Duration {
+	all := []time.Duration{24 * time.Hour, 12 * time.Hour, 6 * time.Hour, 2 * time.Hour, time.Hour, 30 * time.Minute, 10 * time.Minute,
+		5 * time.Minute, time.Minute, 30 * time.Second, 10 * time.Second, 5 * time.Second, time.Second,
+		500 * time.Millisecond, 100 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond}
+	return slices.DeleteFunc(all, func(step time.Duration) bool { return step > span || span/step > 400 })
+}
+
+// kinds are the classes of bars of a lane; calls have their status.
+var kinds = map[Lane]string{
+	Assistant: "assistant", Thinking: "thinking", Background: "behind",
+	Silence: "silence", Held: "held", Paused: "paused", Ladder: "ladder",
+}
+
+// lanes are those in which something happened, from top to bottom.
+func (p *page) lanes() []lane {
+	by := map[Lane][]bar{}
+	for i := range p.Items {
+		it := &p.Items[i]
+		where := it.Lane
+		if where == Paused {
+			where = Held
+		}
+		by[where] = append(by[where], p.itemBar(i, it))
+	}
+	all := []lane{{name: "Turns", bars: p.turnBars()}, {name: "Moments", bars: p.markBars()}}
+	for _, one := range []struct {
+		lane Lane
+		name string
+	}{
+		{Assistant, "Assistant"}, {Thinking, "Thinking"}, {Tool, "Tool calls"}, {Background, "Background"},
+		{Silence, "Silence"}, {Held, "Not counted"}, {Ladder, "Teardown"},
+	} {
+		all = append(all, lane{name: one.name, bars: by[one.lane]})
+	}
+	all = slices.DeleteFunc(all, func(l lane) bool { return len(l.bars) == 0 })
+	for i := range all {
+		l := &all[i]
+		slices.SortStableFunc(l.bars, func(a, b bar) int { return cmp.Compare(a.start, b.start) })
+		l.bars = thin(l.bars)
+		l.high = stack(l.bars)
+	}
+	return all
+}
+
+func (p *page) itemBar(i int, it *Item) bar {
+	b := bar{start: p.share(it.Start.Time), things: []int{i}, kind: kinds[it.Lane]}
+	b.end = max(p.share(it.End.Time), b.start)
+	b.label = strings.TrimSpace(it.Tool + " " + short(it.Title, 60))
+	said := []string{kindOf(it) + ": " + short(it.Title, 160), length(it.Start, it.End)}
+	if it.Lane == Tool {
+		b.kind, b.rank = callKind(it.Status)
+		b.alone = b.kind == "open"
+		said = append(said, fated(it))
+		if it.Declared > 0 {
+			b.shade = p.share(it.Start.Add(time.Duration(it.Declared)))
+			said = append(said, "declared "+it.Declared.String())
+		}
+		if at := it.Deadline; !at.IsZero() && at.Sub(p.start) < p.span {
+			b.deadline = p.share(at.Time)
+		}
+	}
+	b.title = strings.Join(append(said, "at "+p.rel(it.Start)), ", ")
+	return b
+}
+
+// callKind is the class of a call, and how much it wants to be seen.
+func callKind(status string) (string, int) {
+	switch status {
+	case "failed":
+		return "failed", 3
+	case "open":
+		return "open", 4
+	case "background":
+		return "behind", 1
+	}
+	return "ok", 0
+}
+
+// kindOf is what an item is, in a word.
+func kindOf(it *Item) string {
+	switch it.Lane {
+	case Tool:
+		return "Call of " + cmp.Or(it.Tool, "a tool")
+	case Held:
+		return "Held"
+	case Ladder:
+		return "Teardown"
+	}
+	if it.Lane == "" {
+		return "Item"
+	}
+	return strings.ToUpper(string(it.Lane[:1])) + string(it.Lane[1:])
+}
+
+// fated is how a call ended.
+func fated(it *Item) string {
+	s := it.Status
+	if s == "open" {
+		s = "never ended"
+	}
+	if it.Exit != nil {
+		s = strings.TrimPrefix(s+", exit "+strconv.Itoa(*it.Exit), ", ")
+	}
+	return s
+}
+
+func declared(it *Item) string {
+	if it.Declared <= 0 {
+		return "none"
+	}
+	return it.Declared.String()
+}
+
+func (p *page) turnBars() []bar {
+	if len(p.Turns) < 2 {
+		return nil
+	}
+	var all []bar
+	for i := range p.Turns {
+		t := &p.Turns[i]
+		b := bar{start: p.share(t.Start.Time), end: p.share(t.End.Time), things: []int{p.turns() + i}, kind: "turn " + tone(t.Outcome)}
+		b.end = max(b.end, b.start)
+		b.label = fmt.Sprintf("%d %s", i+1, short(t.Prompt, 80))
+		b.title = fmt.Sprintf("Turn %d, %s: %s, %s, at %s", i+1, t.Outcome, short(t.Prompt, 160), length(t.Start, t.End), p.rel(t.Start))
+		all = append(all, b)
+	}
+	return all
+}
+
+// markBars are the moments: marks and verdicts. Their label stands beside them.
+func (p *page) markBars() []bar {
+	var all []bar
+	add := func(at monitor.Millis, n int, label, level string) {
+		x := p.share(at.Time)
+		b := bar{start: x, end: x, things: []int{n}, label: label}
+		b.kind, b.rank = markKind(level)
+		b.alone = b.rank > 1
+		b.room = min(float64(len(label))*letter+16, 180) / usual
+		b.title = fmt.Sprintf("%s at %s, %s", label, p.rel(at), clock(at))
+		all = append(all, b)
+	}
+	for i := range p.Marks {
+		m := &p.Marks[i]
+		add(m.At, p.marks()+i, short(cmp.Or(m.Text, m.What), 60), m.Level)
+	}
+	for i := range p.Verdicts {
+		v := &p.Verdicts[i]
+		level := "ERROR"
+		if v.What == "suspected" {
+			level = "WARN"
+		}
+		add(v.At, p.verdicts()+i, "Verdict: "+verdictName(v), level)
+	}
+	return all
+}
+
+func markKind(level string) (string, int) {
+	switch level {
+	case "ERROR":
+		return "mark error", 3
+	case "WARN":
+		return "mark warn", 2
+	case "DEBUG":
+		return "mark debug", 0
+	}
+	return "mark info", 1
+}
