@@ -33,21 +33,21 @@ func (d *drawing) charts() {
 	}
 	curve := func(name, kind, top string, of func(*Sample) float64) {
 		if m := most(of); m > 0 {
-			d.chartLane(name, kind, top, d.sampled(of, m), fmt.Sprintf("%s, at most %s", name, top))
+			d.chartLane(name, kind, "max "+top, d.sampled(of, m), fmt.Sprintf("%s, at most %s", name, top))
 		}
 	}
 	cpu := func(s *Sample) float64 { return s.Percent }
 	alive := func(s *Sample) float64 { return float64(s.Alive) }
 	received := func(s *Sample) float64 { return float64(s.Received) }
 	disk := func(s *Sample) float64 { return float64(s.Disk) }
-	curve("CPU", "cpu", fmt.Sprintf("%.0f %%", most(cpu)), cpu)
+	curve("CPU", "cpu", percent(most(cpu)), cpu)
 	curve("Processes", "alive", count(int64(most(alive))), alive)
 	curve("Received", "net", bytesOf(int64(most(received))), received)
 	curve("Disk", "disk", bytesOf(int64(most(disk))), disk)
 }
 
-// sampled is a curve of steps. A sample tells of the time before it; of several
-// that fall on the same place the highest counts.
+// sampled is the curve of one value. Of samples that fall on the same place the
+// highest counts.
 func (d *drawing) sampled(of func(*Sample) float64, top float64) []point {
 	var all []point
 	for i := range d.Samples {

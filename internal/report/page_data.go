@@ -186,9 +186,10 @@ func (p *page) turnThing(n int) thing {
 const maxPoints = 4000
 
 // chart is what the script needs to say what was at a moment. Times are
-// milliseconds since the start.
+// milliseconds since the start of the picture.
 type chart struct {
-	Start     int64        `json:"start"` // Unix milliseconds
+	Start     int64        `json:"start"` // of the picture, Unix milliseconds
+	Zero      int64        `json:"zero"`  // what is counted from
 	Span      int64        `json:"span"`
 	Samples   [][4]float64 `json:"samples"`   // time, percent, processes, tools
 	Deadlines [][2]int64   `json:"deadlines"` // time, until; 0 for none
@@ -196,7 +197,7 @@ type chart struct {
 }
 
 func (p *page) chart() part {
-	c := chart{Start: p.start.UnixMilli(), Span: p.span.Milliseconds(), Samples: [][4]float64{}, Deadlines: [][2]int64{}, Phases: []string{}}
+	c := chart{Start: p.start.UnixMilli(), Zero: p.zero.UnixMilli(), Span: p.span.Milliseconds(), Samples: [][4]float64{}, Deadlines: [][2]int64{}, Phases: []string{}}
 	for i := 0; i < len(p.Samples); i += 1 + len(p.Samples)/maxPoints {
 		s := &p.Samples[i]
 		c.Samples = append(c.Samples, [4]float64{p.millis(s.At.UnixMilli()), s.Percent, float64(s.Alive), float64(s.Tools)})
@@ -208,7 +209,7 @@ func (p *page) chart() part {
 			until = d.Until.UnixMilli() - c.Start
 		}
 		c.Deadlines = append(c.Deadlines, [2]int64{d.At.UnixMilli() - c.Start, until})
-		c.Phases = append(c.Phases, string(d.Phase))
+		c.Phases = append(c.Phases, short(string(d.Phase), 40))
 	}
 	b, err := json.Marshal(c) // escapes <, > and &
 	if err != nil {           // a percentage that is no number

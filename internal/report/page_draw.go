@@ -14,13 +14,13 @@ func (d *drawing) lane(l *lane) {
 		el("line", class("edge"), attr{"x2", "100%"}, num("y1", top-3), num("y2", top-3)))
 	d.back = append(d.back, el("line", class("edge"), attr{"x2", "100%"}, num("y1", top-3), num("y2", top-3)))
 	g := el("g", class("lane"), attr{"role", "group"}, attr{"aria-label", l.said()})
-	next := l.followers()
+	before, next := l.neighbours()
 	for i := range l.bars {
 		b := &l.bars[i]
 		y := top + b.row*rowHeight
 		if strings.HasPrefix(b.kind, "mark") {
 			g.inner = append(g.inner, d.mark(b, y))
-			d.markLabel(b, y, next[i])
+			d.markLabel(b, y, before[i], next[i])
 			continue
 		}
 		g.inner = append(g.inner, shade(b, y), d.bar(b, y))
@@ -40,23 +40,27 @@ func (l *lane) said() string {
 	}
 	s := fmt.Sprintf("%s: %d", l.name, n)
 	if failed > 0 {
-		s += fmt.Sprintf(", some of them failed")
+		s += ", some of them failed"
 	}
 	return s
 }
 
-// followers is where the next bar of the same row begins, for each.
-func (l *lane) followers() []float64 {
-	next := make([]float64, len(l.bars))
-	last := make([]float64, max(l.high, 1))
+// neighbours are, for each bar, the one before it in its row and the one behind
+// it; nil where there is none.
+func (l *lane) neighbours() (before, next []*bar) {
+	before, next = make([]*bar, len(l.bars)), make([]*bar, len(l.bars))
+	last := make([]int, max(l.high, 1))
 	for row := range last {
-		last[row] = 1
+		last[row] = -1
 	}
-	for i := len(l.bars) - 1; i >= 0; i-- {
-		next[i] = last[l.bars[i].row]
-		last[l.bars[i].row] = l.bars[i].start
+	for i := range l.bars {
+		b := &l.bars[i]
+		if was := last[b.row]; was >= 0 {
+			before[i], next[was] = &l.bars[was], b
+		}
+		last[b.row] = i
 	}
-	return next
+	return before, next
 }
 
 // item is what all that can be opened has in common.
@@ -106,7 +110,7 @@ func (d *drawing) barLabel(b *bar, y int) {
 		return
 	}
 	want := min(float64(len(label))*letter+10, 56)
-	d.label(el("svg", class("label"), share("x", b.start), share("width", wide), num("y", y), num("height", barHeight),
+	d.labels.add(el("svg", class("label"), share("x", b.start), share("width", wide), num("y", y), num("height", barHeight),
 		el("text", num("x", 6), num("y", 14), text(label))), want/wide)
 }
 
@@ -115,24 +119,33 @@ func (d *drawing) mark(b *bar, y int) part {
 }
 
 // markLabel stands beside its mark, to the right of it or, near the end, to the
-// left.
-func (d *drawing) markLabel(b *bar, y int, next float64) {
-	label := short(b.label, 44)
+// left. One that found no room among the others shows up where a zoom makes some.
+func (d *drawing) markLabel(b *bar, y int, before, next *bar) {
+	label := b.label
 	if len(b.things) > 1 {
 		label = strconv.Itoa(len(b.things))
 	}
-	want := float64(len(label))*letter + 20
-	e := el("text", class(b.kind), share("x", b.start), num("dx", 10), num("y", y+14), text(label))
-	free := next - b.start
-	if b.start > 0.8 && 1-b.start < want/usual {
-		e.attrs = append(e.attrs, attr{"text-anchor", "end"})
-		e.attrs[2] = num("dx", -10)
-		free = 0.2
+	side := parts{num("dx", 10)}
+	free := 1 - b.start
+	if next != nil {
+		free = next.start - b.start
 	}
-	if free > 0 {
-		d.label(e, want/free)
+	from := markRoom(label) / max(free, hair/100)
+	switch {
+	case b.crowded && (b.lead > 0 || before == nil):
+		return
+	case b.crowded:
+		from = max(from, markRoom(before.label)/max(b.start-before.start, hair/100))
+	case b.lead > 0:
+		side, from = parts{num("dx", -10), attr{"text-anchor", "end"}}, 0.8*usual
+	case next == nil || !next.crowded:
+		from = min(from, 0.8*usual)
 	}
+	d.labels.add(el("text", append(side, class(b.kind), share("x", b.start), num("y", y+14), text(label))...), from)
 }
+
+// markRoom is how much a mark takes with its label, in pixels.
+func markRoom(label string) float64 { return float64(len(label))*letter + 24 }
 
 // pillars are what goes through all lanes: where a turn begins, what went wrong.
 func (d *drawing) pillars() {

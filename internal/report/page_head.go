@@ -86,8 +86,8 @@ func (p *page) tiles() part {
 		tile("Longest silence", r.Silence.String(), ""),
 		tile("Tool calls", count(r.Calls), restarts),
 		tile("Lines", count(r.Lines), bytesOf(r.Bytes)),
-		when(r.Tokens != [2]int64{}, tile("Tokens", count(r.Tokens[0])+" in", count(r.Tokens[1])+" out")),
-		tile("Agent", r.AgentCPU.String()+" CPU", bytesOf(r.AgentRSS)+" at most"),
+		when(r.Tokens != [2]int64{}, tile("Tokens", count(r.Tokens[0]), "in, "+count(r.Tokens[1])+" out")),
+		tile("CPU time", r.AgentCPU.String(), bytesOf(r.AgentRSS)+" memory"),
 	)
 }
 

@@ -14,9 +14,11 @@ type bar struct {
 	rank       int    // of several, the kind with the highest stands for all
 	alone      bool   // too important to be one of several
 
-	label string
-	title string
-	room  float64 // that its label wants beyond its end
+	label   string
+	title   string
+	lead    float64 // that the label of a moment wants before it
+	room    float64 // or behind it
+	crowded bool    // it did not get that
 
 	shade    float64 // where its declared wait ends; 0 if it has none
 	deadline float64 // 0 if it has none, or none that is on the axis
@@ -82,10 +84,42 @@ func stack(bars []bar) int {
 		} else if b.row < 0 {
 			b.row = maxRows - 1
 		}
-		ends[b.row] = max(ends[b.row], b.end+b.room)
+		ends[b.row] = max(ends[b.row], b.end)
 	}
 	clip(bars, len(ends))
 	return len(ends)
+}
+
+// maxMarkRows is how many rows moments may take: they are to stand above the
+// picture, not to push it down.
+const maxMarkRows = 5
+
+// place puts moments and their labels side by side into few rows, those first
+// that matter most.
+func place(bars []bar) int {
+	order := make([]int, len(bars))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return bars[b].rank - bars[a].rank })
+	var rows [maxMarkRows][]*bar
+	high := 1
+	for _, i := range order {
+		b := &bars[i]
+		free := func(row []*bar) bool {
+			return !slices.ContainsFunc(row, func(o *bar) bool {
+				return b.start-b.lead < o.end+o.room && o.start-o.lead < b.end+b.room
+			})
+		}
+		b.row = slices.IndexFunc(rows[:], free)
+		if b.crowded = b.row < 0; b.crowded {
+			b.row = maxMarkRows - 1
+		} else {
+			rows[b.row] = append(rows[b.row], b)
+		}
+		high = max(high, b.row+1)
+	}
+	return high
 }
 
 // clip ends the shade of a declared wait where the next bar of its row begins:

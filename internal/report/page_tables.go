@@ -139,7 +139,7 @@ func (p *page) calls() part {
 		kind, _ := callKind(it.Status)
 		t.row(number(length(it.Start, it.End), float64(took(i))), quoted(it.Tool), opener(i, cmp.Or(short(it.Title, 100), it.Call, "(nothing)")),
 			el("span", class("status "+kind), text(fated(it))), number(declared(it), float64(it.Declared)),
-			number(p.rel(it.Start), float64(it.Start.Sub(p.start))), number(strconv.Itoa(it.Turn+1), float64(it.Turn)))
+			number(p.rel(it.Start), float64(it.Start.Sub(p.zero))), number(strconv.Itoa(it.Turn+1), float64(it.Turn)))
 	}
 	t.used[6] = len(p.Turns) > 1
 	return t.part()
@@ -159,7 +159,7 @@ func (p *page) turnTable() part {
 		t.row(number(name, float64(i)), opener(p.turns()+i, cmp.Or(short(turn.Prompt, 140), "(no prompt)")),
 			el("span", class("status "+tone(turn.Outcome)), text(turn.Outcome)),
 			number(length(turn.Start, turn.End), float64(turn.End.Sub(turn.Start.Time))),
-			number(p.rel(turn.Start), float64(turn.Start.Sub(p.start))), quoted(turn.Message))
+			number(p.rel(turn.Start), float64(turn.Start.Sub(p.zero))), quoted(turn.Message))
 	}
 	return t.part()
 }

@@ -1,17 +1,32 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
+	"html"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"cursor-wrap/internal/monitor"
+	"cursor-wrap/internal/tree"
 )
 
 var pages = flag.String("pages", "", "leave the pages of the tests in this folder, to be looked at")
 
 // render makes the page of a story.
-func render(t testing.TB, name string, s *Story) []byte {
+func render(t testing.TB, name string, s *Story) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := HTML(&b, s); err != nil {
@@ -22,11 +37,466 @@ func render(t testing.TB, name string, s *Story) []byte {
 			t.Fatal(err)
 		}
 	}
-	return b.Bytes()
+	return b.String()
 }
 
-func TestPages(t *testing.T) {
-	for name, s := range map[string]*Story{"hang": hang(), "good": good(), "killed": killed(), "huge": huge(100_000, 20_000), "empty": {}} {
-		render(t, name, s)
+func stories() map[string]*Story {
+	return map[string]*Story{
+		"hang": hang(), "good": good(), "killed": killed(), "hostile": hostile(), "empty": {},
+		"huge": huge(100_000, 20_000),
+	}
+}
+
+// tag is one of a page, as the checker below reads it.
+type tag struct {
+	name  string
+	end   bool
+	attrs map[string]string
+	after string // the text that follows it
+}
+
+var (
+	tagShape  = regexp.MustCompile(`^<(/?)([a-zA-Z][a-zA-Z0-9]*)((?: [a-zA-Z][a-zA-Z0-9:-]*="[^"<>]*")*)>`)
+	attrShape = regexp.MustCompile(` ([a-zA-Z][a-zA-Z0-9:-]*)="([^"<>]*)"`)
+)
+
+// parse reads a page strictly: each < begins a tag in the one form that we
+// write, all are closed in order, and no element has an attribute twice. What is
+// in scripts and styles is taken up to their end, as a browser does.
+func parse(page string) ([]tag, error) {
+	rest, ok := strings.CutPrefix(page, "<!DOCTYPE html>\n")
+	if !ok {
+		return nil, errors.New("no doctype")
+	}
+	var all []tag
+	var open []string
+	for {
+		before, _, more := strings.Cut(rest, "<")
+		if len(all) > 0 {
+			all[len(all)-1].after = before
+		}
+		if !more {
+			break
+		}
+		rest = rest[len(before):]
+		m := tagShape.FindStringSubmatch(rest)
+		if m == nil {
+			return nil, fmt.Errorf("no tag: %.80q", rest)
+		}
+		rest = rest[len(m[0]):]
+		one := tag{name: m[2], end: m[1] != "", attrs: map[string]string{}}
+		for _, a := range attrShape.FindAllStringSubmatch(m[3], -1) {
+			if _, twice := one.attrs[a[1]]; twice {
+				return nil, fmt.Errorf("%s has %s twice: %.200s", one.name, a[1], m[0])
+			}
+			one.attrs[a[1]] = html.UnescapeString(a[2])
+		}
+		switch {
+		case one.end && (len(open) == 0 || open[len(open)-1] != one.name):
+			return nil, fmt.Errorf("</%s> where %v are open", one.name, open)
+		case one.end:
+			open = open[:len(open)-1]
+		case !void[one.name]:
+			open = append(open, one.name)
+		}
+		if !one.end && (one.name == "script" || one.name == "style") {
+			end := strings.Index(rest, "</"+one.name)
+			one.after, rest = rest[:end], rest[end:]
+			all = append(all, one)
+			all = append(all, tag{name: one.name, end: true})
+			rest = rest[len("</"+one.name+">"):]
+			open = open[:len(open)-1]
+			continue
+		}
+		all = append(all, one)
+	}
+	if len(open) > 0 {
+		return nil, fmt.Errorf("left open: %v", open)
+	}
+	return all, nil
+}
+
+// TestPageIsWhole: whatever the story says, the page is one document in the few
+// forms that we write, says only our names of elements and attributes, loads
+// nothing, and refers to nothing that is not there.
+func TestPageIsWhole(t *testing.T) {
+	reaches := []string{"src", "action", "formaction", "poster", "srcset", "style", "xlink:href", "background"}
+	for name, s := range stories() {
+		t.Run(name, func(t *testing.T) {
+			tags, err := parse(render(t, name, s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids := map[string]bool{}
+			for _, one := range tags {
+				if id := one.attrs["id"]; id != "" && ids[id] {
+					t.Errorf("id %s twice", id)
+				} else {
+					ids[id] = true
+				}
+			}
+			things := len(s.Items) + len(s.Marks) + len(s.Verdicts) + len(s.Turns)
+			for _, one := range tags {
+				for key, value := range one.attrs {
+					if strings.HasPrefix(key, "on") || slices.Contains(reaches, key) {
+						t.Errorf("%s has %s", one.name, key)
+					}
+					refers := key == "aria-labelledby" || key == "href" && value != "data:,"
+					if refers && !ids[strings.TrimPrefix(value, "#")] {
+						t.Errorf("%s refers to %q, which is not there", one.name, value)
+					}
+				}
+				for _, n := range strings.Fields(one.attrs["data-things"]) {
+					if i, err := strconv.Atoi(n); err != nil || i < 0 || i >= things {
+						t.Errorf("a bar with thing %q of %d", n, things)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestOnlyOurElements: hostile text makes the same kinds of elements and of
+// attributes as any other.
+func TestOnlyOurElements(t *testing.T) {
+	kinds := func(s *Story) map[string]bool {
+		tags, err := parse(render(t, "kinds", s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]bool{}
+		for _, one := range tags {
+			all[one.name] = true
+			for key := range one.attrs {
+				all[one.name+" "+key] = true
+			}
+		}
+		return all
+	}
+	ours := kinds(hang())
+	for name := range kinds(&Story{}) {
+		ours[name] = true
+	}
+	for name := range kinds(hostile()) {
+		if !ours[name] && name != "p" { // what is left alive and what speaks against it is told in a p
+			t.Errorf("%s is only in the hostile page", name)
+		}
+	}
+}
+
+// TestNothingUnseen: what could reorder, hide or repaint text is shown.
+func TestNothingUnseen(t *testing.T) {
+	page := render(t, "hostile", hostile())
+	if !utf8.ValidString(page) {
+		t.Error("the page is not UTF-8")
+	}
+	for _, bad := range []string{"\x00", "\x1b", "\x07", "\u202e", "\u202c", "\u2066", "\u2069", "\u2028", "\ufeff"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("%+q is in the page", bad)
+		}
+	}
+	for _, shown := range []string{`\u202eesrever\u202c`, "a^@b", `\xff\xfe`, "&lt;/script&gt;"} {
+		if !strings.Contains(page, shown) {
+			t.Errorf("%q is not in the page", shown)
+		}
+	}
+}
+
+// TestPolicy: the browser is told to run and to load nothing but what is ours.
+func TestPolicy(t *testing.T) {
+	tags, err := parse(render(t, "good", good()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var policy string
+	for _, one := range tags {
+		if one.attrs["http-equiv"] == "Content-Security-Policy" {
+			policy = one.attrs["content"]
+		}
+		if runs := one.name == "script" && !one.end && one.attrs["type"] == "" || one.name == "style" && !one.end; runs && !strings.Contains(policy, hash(one.after)) {
+			t.Errorf("a %s that the policy does not know: %.60q", one.name, one.after)
+		}
+	}
+	if !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+		t.Errorf("policy: %s", policy)
+	}
+	for _, file := range []string{styleSheet, themeScript, pageScript} {
+		if strings.Contains(file, "</") {
+			t.Error("one of our files would end its element")
+		}
+		for _, bad := range []string{"http://", "https://", "url(http", "@import", "innerHTML", "eval(", "fetch("} {
+			if strings.Contains(file, bad) {
+				t.Errorf("one of our files has %s", bad)
+			}
+		}
+	}
+}
+
+// unpackStore reads the records of a store back out of a page.
+func unpackStore(t *testing.T, page, name string) [][]byte {
+	t.Helper()
+	tags, err := parse(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]byte
+	for _, one := range tags {
+		if one.attrs["data-store"] != name {
+			continue
+		}
+		if one.attrs["data-first"] != strconv.Itoa(len(all)) {
+			t.Fatalf("a block begins with %s, after %d records", one.attrs["data-first"], len(all))
+		}
+		z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(one.after)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(z)
+		lines.Buffer(nil, 64<<20)
+		for lines.Scan() {
+			all = append(all, slices.Clone(lines.Bytes()))
+		}
+		if lines.Err() != nil {
+			t.Fatal(lines.Err())
+		}
+	}
+	return all
+}
+
+// TestEventsComeBack: every event is in the page, byte for byte where it is
+// text, and says how much of it is not.
+func TestEventsComeBack(t *testing.T) {
+	for name, s := range stories() {
+		got := unpackStore(t, render(t, name, s), "events")
+		if len(got) != len(s.Events) {
+			t.Fatalf("%s: %d events, want %d", name, len(got), len(s.Events))
+		}
+		for i, line := range got {
+			var r record
+			if err := json.Unmarshal(line, &r); err != nil {
+				t.Fatal(err)
+			}
+			e := &s.Events[i]
+			if want := strings.NewReplacer("\xff", `\xff`, "\xfe", `\xfe`).Replace(string(e.Raw)); r.Raw != want {
+				t.Fatalf("%s: event %d is %.200q, want %.200q", name, i, r.Raw, want)
+			}
+			if (r.More != "") != (e.Size > len(e.Raw)) {
+				t.Errorf("%s: event %d has %d of %d bytes and says %q", name, i, len(e.Raw), e.Size, r.More)
+			}
+		}
+	}
+}
+
+// TestThingsAreNumbered: what a bar points at is what it shows.
+func TestThingsAreNumbered(t *testing.T) {
+	s := hang()
+	page := render(t, "hang", s)
+	got := unpackStore(t, page, "things")
+	tags, err := parse(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for i, one := range tags {
+		things := strings.Fields(one.attrs["data-things"])
+		if len(things) != 1 || one.name == "button" || tags[i+1].name != "title" {
+			continue
+		}
+		n, _ := strconv.Atoi(things[0])
+		seen[n] = true
+		var th thing
+		if err := json.Unmarshal(got[n], &th); err != nil {
+			t.Fatal(err)
+		}
+		title := html.UnescapeString(tags[i+1].after)
+		if th.Kind != "Moment" && th.Kind != "Verdict" && !strings.HasPrefix(title, th.Kind) {
+			t.Errorf("the bar %q leads to %s", title, got[n])
+		}
+	}
+	if want := len(s.Items) + len(s.Marks) + len(s.Verdicts) + len(s.Turns); len(seen) != want || len(got) != want {
+		t.Errorf("%d bars and %d things for %d things of the story", len(seen), len(got), want)
+	}
+}
+
+// TestWriteFails: whoever writes to a full disk hears of it.
+func TestWriteFails(t *testing.T) {
+	full := errors.New("no space")
+	if err := HTML(failing{full}, hang()); !errors.Is(err, full) {
+		t.Errorf("HTML to a full disk returns %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// TestAllIsSaid: what ops ask for stands in the page itself, for whom no script
+// runs.
+func TestAllIsSaid(t *testing.T) {
+	page := html.UnescapeString(render(t, "hang", hang()))
+	for _, want := range []string{
+		"git push waits for a user name", "exit code 2", "20260128-120000-4711", "9f0c2f6a-51de-4c0b-8f5e-2d1b6c7a8e90", "/home/dev/shop",
+		"184,220", "in, 9,377 out", "v1.4.0", "cgroup", "idle timeout", "1m0s", "12m22s",
+		"never ended", "declared 1m30s", "Hang in a tool call", "Suspicion in a tool call",
+		"The tree is quiet: it confirms the hang.", "0.6 % of a core over 2m0s", "reads the terminal", "└─ ", "44.210.7.31:443",
+		"SIGKILL", "Nobody is left, and that is proven.", "Username for 'https://git.example.org'", "All four suites pass",
+		"zombie", "388.0 MiB", "max 420.0 %",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not in the page", want)
+		}
+	}
+	if regexp.MustCompile(`<td[^>]*>-1`).MatchString(page) {
+		t.Error("an unknown value is shown as -1")
+	}
+}
+
+// TestKilledSaysSo: a log without an end is no success.
+func TestKilledSaysSo(t *testing.T) {
+	page := html.UnescapeString(render(t, "killed", killed()))
+	for _, want := range []string{"no end of its own", "1 line of the log could not be read", "12 records could not be written", ">killed<"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is not in the page", want)
+		}
+	}
+	if strings.Contains(page, "exit code") {
+		t.Error("a run without an end has an exit code")
+	}
+}
+
+func TestMerge(t *testing.T) {
+	at := func(starts ...float64) (all []bar) {
+		for i, x := range starts {
+			all = append(all, bar{start: x, end: x + hair/10, things: []int{i}})
+		}
+		return all
+	}
+	sizes := func(bars []bar) (all []int) {
+		for i := range bars {
+			all = append(all, len(bars[i].things))
+		}
+		return all
+	}
+	wide := func(b []bar, i int) []bar { b[i].end = b[i].start + 0.1; return b }
+	alone := func(b []bar, i int) []bar { b[i].alone = true; return b }
+	for _, row := range []struct {
+		name string
+		bars []bar
+		want []int
+	}{
+		{"none", nil, nil},
+		{"apart", at(0.1, 0.1+1.2*hair), []int{1, 1}},
+		{"close", at(0.1, 0.1+0.5*hair, 0.1+hair), []int{3}},
+		{"a wide one stays itself", wide(at(0.1, 0.1+0.5*hair), 1), []int{1, 1}},
+		{"what runs beside a wide one", wide(at(0.1, 0.2, 0.2+0.5*hair), 0), []int{1, 2}},
+		{"an open call stays itself", alone(at(0.1, 0.1+0.1*hair, 0.1+0.2*hair), 1), []int{2, 1}},
+		{"a group does not grow for ever", at(0, 0.9*hair, 1.8*hair, 2.7*hair, 3.6*hair, 4.5*hair), []int{5, 1}},
+	} {
+		if got := sizes(merge(row.bars, hair)); !slices.Equal(got, row.want) {
+			t.Errorf("%s: groups of %v, want %v", row.name, got, row.want)
+		}
+	}
+}
+
+// TestManyBars: no lane has more elements than a browser likes, and no item is
+// lost.
+func TestManyBars(t *testing.T) {
+	s := huge(100_000, 100_000)
+	p := &page{Story: s, axis: newAxis(s)}
+	items := 0
+	for _, l := range p.lanes() {
+		if len(l.bars) > maxBars || l.high > maxRows {
+			t.Errorf("%s has %d bars in %d rows", l.name, len(l.bars), l.high)
+		}
+		for i := range l.bars {
+			items += len(l.bars[i].things)
+		}
+	}
+	if items != len(s.Items) {
+		t.Errorf("%d items are drawn, want %d", items, len(s.Items))
+	}
+}
+
+// TestFailureStandsOut: one failed call among many colours the group.
+func TestFailureStandsOut(t *testing.T) {
+	ok, failed := bar{kind: "ok", things: []int{0}}, bar{kind: "failed", rank: 3, things: []int{1}}
+	for _, bars := range [][]bar{{ok, failed, ok}, {failed, ok}} {
+		if got := merge(bars, hair); len(got) != 1 || got[0].kind != "failed" {
+			t.Errorf("the group is %+v", got)
+		}
+	}
+}
+
+func TestStack(t *testing.T) {
+	bars := []bar{{start: 0, end: 0.5}, {start: 0.1, end: 0.2}, {start: 0.2, end: 0.3, shade: 0.9, deadline: 0.95}, {start: 0.6, end: 0.7}, {start: 0.4, end: 0.5}}
+	rows := stack(bars[:4])
+	if rows != 2 || bars[0].row != 0 || bars[1].row != 1 || bars[2].row != 1 || bars[3].row != 0 {
+		t.Errorf("%d rows: %+v", rows, bars)
+	}
+	if bars[2].shade != 0.9 || bars[2].deadline != 0.95 {
+		t.Errorf("the shade ends at %v though nothing follows", bars[2].shade)
+	}
+	bars = []bar{{start: 0, end: 0.1, shade: 0.9, deadline: 0.95}, {start: 0.3, end: 0.4}}
+	if stack(bars); bars[0].shade != 0.3 || bars[0].deadline != 0 {
+		t.Errorf("the shade goes on below the next bar: %+v", bars[0])
+	}
+}
+
+func TestTimeLeft(t *testing.T) {
+	s := &Story{Run: Run{Start: millis(0), End: millis(100)}, Deadlines: []Deadline{
+		{millis(0), millis(60), monitor.Starting}, {millis(30), millis(90), monitor.Thinking},
+		{millis(60), millis(90), monitor.Thinking}, {millis(90), monitor.Millis{}, monitor.Draining},
+	}}
+	d := &drawing{page: &page{Story: s, axis: newAxis(s)}}
+	var got []string
+	for _, one := range d.left() {
+		got = append(got, fmt.Sprintf("%.2f", one.y))
+	}
+	if want := "1.00 0.50 1.00 0.50 0.50 0.00 0.00 0.00"; strings.Join(got, " ") != want {
+		t.Errorf("left: %v, want %s", got, want)
+	}
+}
+
+func TestPlanted(t *testing.T) {
+	proc := func(pid, ppid int) tree.Proc { return tree.Proc{ID: tree.ID{PID: pid}, PPID: ppid} }
+	var got []string
+	for _, b := range planted([]tree.Proc{proc(5, 1), proc(7, 5), proc(6, 5), proc(9, 7), proc(20, 21), proc(21, 20), proc(3, 3)}) {
+		got = append(got, b.branch+strconv.Itoa(b.PID))
+	}
+	want := []string{"5", "├─ 7", "│  └─ 9", "└─ 6", "3", "20", "└─ 21"}
+	if !slices.Equal(got, want) {
+		t.Errorf("planted %q, want %q", got, want)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for _, row := range []struct{ got, want string }{
+		{count(0), "0"}, {count(999), "999"}, {count(1000), "1,000"}, {count(-1234567), "-1,234,567"},
+		{many(1, "process"), "1 process"}, {many(2, "process"), "2 processes"}, {many(1200, "line"), "1,200 lines"},
+		{bytesOf(tree.Unknown), "unknown"}, {bytesOf(1), "1 byte"}, {bytesOf(1536), "1.5 KiB"}, {percent(tree.Unknown), "unknown"},
+		{brief(0), "0"}, {brief(90e9), "1m30s"}, {brief(3600e9), "1h"}, {brief(5400e9), "1h30m"}, {brief(5e8), "500ms"},
+		{short("a\nb  ", 10), "a b"}, {short(strings.Repeat("ü", 400), 5), "üüüü…"},
+	} {
+		if row.got != row.want {
+			t.Errorf("got %q, want %q", row.got, row.want)
+		}
+	}
+}
+
+func TestMarkup(t *testing.T) {
+	for _, row := range []struct {
+		part part
+		want string
+	}{
+		{el("td", text("<b>"), class(`"x'`), nil), `<td class="&#34;x&#39;">&lt;b&gt;</td>`},
+		{el("input", attr{"type", "checkbox"}), `<input type="checkbox">`},
+		{el("p", when(false, text("no")), when(true, text("yes"))), `<p>yes</p>`},
+		{el("rect", share("x", 0.123456789), share("width", 1)), `<rect x="12.3457%" width="100%"></rect>`},
+		{parts{quoted("a"), nil, textf("%d", 3)}, `<bdi>a</bdi>3`},
+	} {
+		var b strings.Builder
+		if err := writeTo(&b, row.part); err != nil || b.String() != row.want {
+			t.Errorf("wrote %s, %v; want %s", b.String(), err, row.want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,14 +40,18 @@ type drawing struct {
 	names  parts
 	back   parts // behind everything
 	tracks parts
-	lines  parts          // through everything
-	labels map[int]*parts // by the width from which on they fit
+	lines  parts  // through everything
+	ticks  layers // behind the bars
+	labels layers // on them
 }
+
+// layers are things by the width from which on there is room for them.
+type layers map[int]*parts
 
 // timeline is the picture of the whole run. To its left stand the names of the
 // lanes, which stay where they are when it is scrolled.
 func (p *page) timeline() part {
-	d := &drawing{page: p, first: true, labels: map[int]*parts{}}
+	d := &drawing{page: p, first: true, ticks: layers{}, labels: layers{}}
 	d.scale()
 	for _, l := range p.lanes() {
 		d.lane(&l)
@@ -61,8 +66,9 @@ func (p *page) timeline() part {
 			el("svg", class("names"), num("height", height), attr{"aria-hidden", "true"}, d.names),
 			el("div", class("scroller"), id("scroller"), attr{"tabindex", "-1"},
 				el("svg", id("tracks"), class("tracks"), num("height", height), attr{"role", "group"}, attr{"aria-label", "Timeline"},
-					stripes(), d.back, d.tracks, d.allLabels(), d.lines)),
+					stripes(), d.back, d.ticks.part(), d.tracks, d.labels.part(), d.lines)),
 		),
+		legend(),
 	}
 }
 
@@ -78,23 +84,27 @@ func (d *drawing) tools() part {
 	button := func(name, label, content string) part {
 		return el("button", id(name), attr{"type", "button"}, attr{"aria-label", label}, text(content))
 	}
-	legend := el("ul", class("legend"), attr{"aria-label", "Legend"})
-	for _, one := range []struct{ kind, name string }{
-		{"ok", "ok"}, {"failed", "failed"}, {"open", "never ended"}, {"behind", "background"},
-		{"silence", "silence"}, {"held", "not counted"}, {"declared", "declared wait"}, {"due", "deadline"},
-	} {
-		legend.inner = append(legend.inner, el("li", el("i", class("swatch "+one.kind)), text(one.name)))
-	}
 	return el("div", class("tools"),
 		el("div", class("zoom scripted"), attr{"role", "group"}, attr{"aria-label", "Zoom"},
 			button("zoom-out", "Zoom out", "−"), button("zoom-in", "Zoom in", "+"), button("zoom-fit", "Fit", "Fit")),
 		el("p", id("readout"), class("scripted"), text("Arrow keys walk, Enter opens, + − 0 zoom.")),
-		legend,
 	)
 }
 
-// label is a text that is shown once the whole is so wide that it fits.
-func (d *drawing) label(p part, width float64) {
+// legend says what the looks of a bar mean.
+func legend() part {
+	list := el("ul", class("legend"), attr{"aria-label", "Legend"})
+	for _, one := range []struct{ kind, name string }{
+		{"ok", "ok"}, {"failed", "failed"}, {"open", "never ended"}, {"behind", "background"},
+		{"silence", "silence"}, {"held", "not counted"}, {"declared", "declared wait"}, {"due", "deadline"},
+	} {
+		list.inner = append(list.inner, el("li", el("i", class("swatch "+one.kind)), text(one.name)))
+	}
+	return list
+}
+
+// add keeps something until the whole is so wide that it fits.
+func (l layers) add(p part, width float64) {
 	step := 400
 	for float64(step) < width {
 		step += step / 2
@@ -102,21 +112,17 @@ func (d *drawing) label(p part, width float64) {
 	if step > 1<<16 {
 		return // no zoom gets there
 	}
-	if d.labels[step] == nil {
-		d.labels[step] = new(parts)
+	if l[step] == nil {
+		l[step] = new(parts)
 	}
-	*d.labels[step] = append(*d.labels[step], p)
+	*l[step] = append(*l[step], p)
 }
 
-func (d *drawing) allLabels() part {
+// part is all of it. Without a script what fits on a usual screen is seen.
+func (l layers) part() part {
 	var all parts
-	steps := make([]int, 0, len(d.labels))
-	for step := range d.labels {
-		steps = append(steps, step)
-	}
-	slices.Sort(steps)
-	for _, step := range steps {
-		g := el("g", class("fits"), num("data-from", step), attr{"aria-hidden", "true"}, *d.labels[step])
+	for _, step := range slices.Sorted(maps.Keys(l)) {
+		g := el("g", class("fits"), num("data-from", step), attr{"aria-hidden", "true"}, *l[step])
 		if step > usual {
 			g.attrs = append(g.attrs, attr{"display", "none"})
 		}
@@ -132,12 +138,12 @@ func (d *drawing) scale() {
 	var coarser []time.Duration
 	for _, step := range steps(d.span) {
 		part := float64(step) / float64(d.span)
-		for at := time.Duration(0); at < d.span; at += step {
+		for at := time.Duration(0); d.zero.Add(at).Before(d.start.Add(d.span)); at += step {
 			if slices.ContainsFunc(coarser, func(c time.Duration) bool { return at%c == 0 }) {
 				continue
 			}
-			x := float64(at) / float64(d.span)
-			d.label(parts{
+			x := d.share(d.zero.Add(at))
+			d.ticks.add(parts{
 				el("line", class("tick"), share("x1", x), share("x2", x), num("y1", axisHeight-6), attr{"y2", "100%"}),
 				el("text", class("tick-name"), share("x", x), num("dx", 4), num("y", 14), text(brief(at))),
 			}, 64/part)
@@ -162,6 +168,9 @@ var kinds = map[Lane]string{
 	Silence: "silence", Held: "held", Paused: "paused", Ladder: "ladder",
 }
 
+// moments is the lane of what has no length.
+const moments = "Moments"
+
 // lanes are those in which something happened, from top to bottom.
 func (p *page) lanes() []lane {
 	by := map[Lane][]bar{}
@@ -173,7 +182,7 @@ func (p *page) lanes() []lane {
 		}
 		by[where] = append(by[where], p.itemBar(i, it))
 	}
-	all := []lane{{name: "Turns", bars: p.turnBars()}, {name: "Moments", bars: p.markBars()}}
+	all := []lane{{name: "Turns", bars: p.turnBars()}, {name: moments, bars: p.markBars()}}
 	for _, one := range []struct {
 		lane Lane
 		name string
@@ -188,7 +197,11 @@ func (p *page) lanes() []lane {
 		l := &all[i]
 		slices.SortStableFunc(l.bars, func(a, b bar) int { return cmp.Compare(a.start, b.start) })
 		l.bars = thin(l.bars)
-		l.high = stack(l.bars)
+		if l.name == moments {
+			l.high = place(l.bars)
+		} else {
+			l.high = stack(l.bars)
+		}
 	}
 	return all
 }
@@ -286,13 +299,17 @@ func (p *page) markBars() []bar {
 		b := bar{start: x, end: x, things: []int{n}, label: label}
 		b.kind, b.rank = markKind(level)
 		b.alone = b.rank > 1
-		b.room = min(float64(len(label))*letter+16, 180) / usual
+		if wide := markRoom(b.label) / usual; x > 0.8 && x+wide > 1 {
+			b.lead = wide
+		} else {
+			b.room = wide
+		}
 		b.title = fmt.Sprintf("%s at %s, %s", label, p.rel(at), clock(at))
 		all = append(all, b)
 	}
 	for i := range p.Marks {
 		m := &p.Marks[i]
-		add(m.At, p.marks()+i, short(cmp.Or(m.Text, m.What), 60), m.Level)
+		add(m.At, p.marks()+i, short(cmp.Or(m.Text, m.What), 44), m.Level)
 	}
 	for i := range p.Verdicts {
 		v := &p.Verdicts[i]
@@ -300,7 +317,7 @@ func (p *page) markBars() []bar {
 		if v.What == "suspected" {
 			level = "WARN"
 		}
-		add(v.At, p.verdicts()+i, "Verdict: "+verdictName(v), level)
+		add(v.At, p.verdicts()+i, verdictName(v), level)
 	}
 	return all
 }

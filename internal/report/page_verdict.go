@@ -15,18 +15,26 @@ import (
 // again and again.
 const maxVerdicts = 12
 
+// where says in what a run hung.
+var where = map[monitor.Kind]string{
+	monitor.Startup: " at the start", monitor.Idle: ", idle", monitor.Tool: " in a tool call",
+	monitor.Work: " in background work", monitor.Reconnect: " in reconnecting",
+}
+
 func verdictName(v *Verdict) string {
 	kind := ""
-	if v.Reason != nil && v.Reason.Kind != "" {
-		kind = ", " + string(v.Reason.Kind)
+	if v.Reason != nil {
+		kind = where[v.Reason.Kind]
 	}
 	switch v.What {
 	case "hang_detected":
-		return "hang" + kind
+		return "Hang" + kind
 	case "duration_exceeded":
-		return "time is up"
+		return "Time is up"
+	case "suspected":
+		return "Suspicion" + kind
 	}
-	return v.What + kind
+	return v.What
 }
 
 // verdictPart tells why, the last word first: it is the one that counted.
@@ -34,7 +42,7 @@ func (p *page) verdictPart() part {
 	var all parts
 	for i := len(p.Verdicts) - 1; i >= 0 && len(all) < maxVerdicts; i-- {
 		v := &p.Verdicts[i]
-		name := fmt.Sprintf("%s at %s", verdictName(v), p.rel(v.At))
+		name := fmt.Sprintf("%s, at %s", verdictName(v), p.rel(v.At))
 		if len(all) == 0 {
 			all = append(all, el("div", class("verdict"), el("h3", text(name)), p.reason(v.Reason)))
 			continue
@@ -152,10 +160,20 @@ func (p *page) openCalls(title string, calls []monitor.Call) part {
 		if c.Declared > 0 {
 			wait = c.Declared.String()
 		}
-		t.row(quoted(c.Tool), el("code", text(c.Argument)), number(c.Elapsed.String(), float64(c.Elapsed)),
-			number(wait, float64(c.Declared)), text(due), quoted(runner(c)))
+		t.row(quoted(c.Tool), p.callLink(c.ID, c.Argument), number(c.Elapsed.String(), float64(c.Elapsed)),
+			number(wait, float64(c.Declared)), text(due), quoted(runner(c), class("waits")))
 	}
 	return parts{el("h4", text(title)), t.part()}
+}
+
+// callLink is the name of a call, which opens it where the report has it.
+func (p *page) callLink(call, name string) part {
+	for i := range p.Items {
+		if it := &p.Items[i]; it.Lane == Tool && it.Call == call && call != "" {
+			return opener(i, cmp.Or(short(name, 200), call))
+		}
+	}
+	return el("code", text(short(name, 200)))
 }
 
 // runner is who runs a call, in words.
@@ -200,26 +218,26 @@ func (p *page) processes(r *monitor.Reason) part {
 	}
 	t := table(title, "Process", "State", "#CPU", "#Time", "#Memory", "#Age", "#Still for", "Waits for", "Runs", "Connections")
 	for _, one := range planted(procs) {
-		t.row(processCells(one, titles)...)
+		t.row(p.processCells(one, titles)...)
 	}
 	more := a.Alive - len(procs)
 	return parts{el("h4", text(title)), t.part(), when(more > 0 && len(a.Procs) > 0, el("p", class("faint"), textf("%s not shown.", many(more, "more process"))))}
 }
 
-func processCells(one branch, titles map[string]string) []part {
+func (p *page) processCells(one branch, titles map[string]string) []part {
 	q := one.Proc
-	runs := q.Call
-	if runs != "" {
-		runs = cmp.Or(titles[q.Call], q.Call)
+	var runs part
+	if q.Call != "" {
+		runs = p.callLink(q.Call, cmp.Or(titles[q.Call], q.Call))
 	}
 	return []part{
 		el("span", class("process"), el("span", class("branch"), attr{"aria-hidden", "true"}, text(one.branch)),
-			textf("%d ", q.PID), el("code", text(q.Command))),
+			el("span", textf("%d ", q.PID), el("code", text(q.Command)))),
 		el("span", class("state "+stateClass(q.State)), text(q.State)),
 		number(percent(q.Percent), q.Percent), number(q.CPU.String(), float64(q.CPU)),
 		number(bytesOf(q.Memory), float64(q.Memory)), number(q.Age.String(), float64(q.Age)),
 		number(q.Still.String(), float64(q.Still)),
-		quoted(q.Waits), el("code", text(short(runs, 80))), peers(q.Sockets),
+		quoted(q.Waits, class("waits")), runs, peers(q.Sockets),
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 
 // axis is the time that the page is about.
 type axis struct {
-	start time.Time
-	span  time.Duration
+	zero  time.Time     // what is counted from
+	start time.Time     // of the picture: a little earlier
+	span  time.Duration // of the picture
 }
 
 // newAxis reaches from the first to the last moment that is told of. The log of
@@ -49,9 +50,9 @@ func newAxis(s *Story) axis {
 	for i := range s.Teardowns {
 		reach(s.Teardowns[i].At)
 	}
-	// A hundredth more, so that what is at the end has room to be seen.
+	// Room at both ends, so that what is there can be seen.
 	span := max(last.Sub(first), time.Second)
-	return axis{start: first, span: span + span/100}
+	return axis{zero: first, start: first.Add(-span / 120), span: span + span/60}
 }
 
 // share is where a moment lies, from 0 to 1.
@@ -64,7 +65,7 @@ func (a axis) rel(at monitor.Millis) string {
 	if at.IsZero() {
 		return "none"
 	}
-	d := at.Sub(a.start)
+	d := at.Sub(a.zero)
 	if d < 0 {
 		return "-" + tree.Span(-d).String()
 	}

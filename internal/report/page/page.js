@@ -110,7 +110,8 @@
   function quoted(to, t, maybeKey) {
     const className = maybeKey && t.length < 80 && !t.includes("\\") ? "json-key" : "json-string";
     for (const part of t.split(/(\\(?:u[0-9a-fA-F]{4}|.))/s)) {
-      if (part === "\\n") to.append(make("span", "escape", "\\n"), "\n");
+      if (part === "\\n") to.append(make("span", "escape", part), "\n");
+      else if (part === "\\t") to.append(make("span", "escape", part), "\t");
       else if (part.startsWith("\\")) to.append(make("span", "escape", part));
       else plain(to, part, className);
     }
@@ -306,7 +307,7 @@
 
   // ---- What was at a moment ----
 
-  const chart = JSON.parse($("chart").textContent) || { start: 0, span: 1, samples: [], deadlines: [], phases: [] };
+  const chart = JSON.parse($("chart").textContent) || { start: 0, zero: 0, span: 1, samples: [], deadlines: [], phases: [] };
 
   function lastAt(list, ms) {
     let low = -1, high = list.length - 1;
@@ -326,7 +327,8 @@
 
   function readOut(part) {
     const ms = part * chart.span;
-    const said = [`+${span(ms)}`, new Date(chart.start + ms).toISOString().slice(11, 23)];
+    const since = ms - (chart.zero - chart.start);
+    const said = [since < 0 ? "before the start" : `+${span(since)}`, new Date(chart.start + ms).toISOString().slice(11, 23)];
     const d = lastAt(chart.deadlines, ms);
     if (d >= 0) {
       const until = chart.deadlines[d][1];
