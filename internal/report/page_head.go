@@ -41,10 +41,10 @@ func (p *page) hero() part {
 		sentence = "The run ended with " + p.outcome() + "."
 	}
 	return el("div", class("hero "+tone(p.outcome())),
-		el("p", el("span", class("badge"), text(p.outcome())),
+		el("p", el("span", class("badge"), text(short(p.outcome(), 40))),
 			when(r.Ended, textf(" exit code %d", r.ExitCode))),
-		el("h1", quoted(sentence)),
-		when(r.Message != "" && r.Message != sentence, el("p", class("message"), quoted(r.Message))),
+		el("h1", quoted(short(sentence, 600))),
+		when(r.Message != "" && r.Message != sentence, el("p", class("message"), quoted(short(r.Message, 1000)))),
 		el("p", class("under"),
 			el("time", attr{"datetime", r.Start.UTC().Format("2006-01-02T15:04:05.000Z")}, text(date(r.Start))),
 			text(" · "), quoted(short(r.Workspace, 120), class("path")),
@@ -96,7 +96,7 @@ func (p *page) facts() part {
 	r := &p.Run
 	list := el("dl", class("facts"))
 	row := func(name, value string) {
-		if value != "" {
+		if value = short(value, 2000); value != "" {
 			list.inner = append(list.inner, el("dt", text(name)), el("dd", quoted(value)))
 		}
 	}

@@ -16,9 +16,9 @@ var nasty = strings.Join([]string{
 	strings.Repeat("e\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301", 3),
 }, " ")
 
-// hostile is a hang in which everything that others can write is nasty, and
+// hostileStory is a hang in which everything that others can write is nasty, and
 // some of it very long.
-func hostile() *Story {
+func hostileStory() *Story {
 	s := hang()
 	long := nasty + strings.Repeat("x", 10_000)
 	r := &s.Run

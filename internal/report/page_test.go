@@ -42,7 +42,7 @@ func render(t testing.TB, name string, s *Story) string {
 
 func stories() map[string]*Story {
 	return map[string]*Story{
-		"hang": hang(), "good": good(), "killed": killed(), "hostile": hostile(), "empty": {},
+		"hang": hang(), "good": good(), "killed": killed(), "hostile": hostileStory(), "empty": {},
 		"huge": huge(100_000, 20_000),
 	}
 }
@@ -177,7 +177,7 @@ func TestOnlyOurElements(t *testing.T) {
 	for name := range kinds(&Story{}) {
 		ours[name] = true
 	}
-	for name := range kinds(hostile()) {
+	for name := range kinds(hostileStory()) {
 		if !ours[name] && name != "p" { // what is left alive and what speaks against it is told in a p
 			t.Errorf("%s is only in the hostile page", name)
 		}
@@ -186,7 +186,7 @@ func TestOnlyOurElements(t *testing.T) {
 
 // TestNothingUnseen: what could reorder, hide or repaint text is shown.
 func TestNothingUnseen(t *testing.T) {
-	page := render(t, "hostile", hostile())
+	page := render(t, "hostile", hostileStory())
 	if !utf8.ValidString(page) {
 		t.Error("the page is not UTF-8")
 	}

@@ -168,8 +168,10 @@ var kinds = map[Lane]string{
 	Silence: "silence", Held: "held", Paused: "paused", Ladder: "ladder",
 }
 
-// moments is the lane of what has no length.
-const moments = "Moments"
+const (
+	moments = "Moments" // the name of the lane of what has no length
+	other   = Lane("")  // whatever else a story may have
+)
 
 // lanes are those in which something happened, from top to bottom.
 func (p *page) lanes() []lane {
@@ -177,8 +179,10 @@ func (p *page) lanes() []lane {
 	for i := range p.Items {
 		it := &p.Items[i]
 		where := it.Lane
-		if where == Paused {
+		if _, known := kinds[where]; where == Paused {
 			where = Held
+		} else if !known && where != Tool {
+			where = other
 		}
 		by[where] = append(by[where], p.itemBar(i, it))
 	}
@@ -188,7 +192,7 @@ func (p *page) lanes() []lane {
 		name string
 	}{
 		{Assistant, "Assistant"}, {Thinking, "Thinking"}, {Tool, "Tool calls"}, {Background, "Background"},
-		{Silence, "Silence"}, {Held, "Not counted"}, {Ladder, "Teardown"},
+		{Silence, "Silence"}, {Held, "Not counted"}, {Ladder, "Teardown"}, {other, "Other"},
 	} {
 		all = append(all, lane{name: one.name, bars: by[one.lane]})
 	}
@@ -207,7 +211,7 @@ func (p *page) lanes() []lane {
 }
 
 func (p *page) itemBar(i int, it *Item) bar {
-	b := bar{start: p.share(it.Start.Time), things: []int{i}, kind: kinds[it.Lane]}
+	b := bar{start: p.share(it.Start.Time), things: []int{i}, kind: cmp.Or(kinds[it.Lane], "silence")}
 	b.end = max(p.share(it.End.Time), b.start)
 	b.label = strings.TrimSpace(it.Tool + " " + short(it.Title, 60))
 	said := []string{kindOf(it) + ": " + short(it.Title, 160), length(it.Start, it.End)}
@@ -317,7 +321,7 @@ func (p *page) markBars() []bar {
 		if v.What == "suspected" {
 			level = "WARN"
 		}
-		add(v.At, p.verdicts()+i, verdictName(v), level)
+		add(v.At, p.verdicts()+i, short(verdictName(v), 44), level)
 	}
 	return all
 }

@@ -44,10 +44,10 @@ func (p *page) verdictPart() part {
 		v := &p.Verdicts[i]
 		name := fmt.Sprintf("%s, at %s", verdictName(v), p.rel(v.At))
 		if len(all) == 0 {
-			all = append(all, el("div", class("verdict"), el("h3", text(name)), p.reason(v.Reason)))
+			all = append(all, el("div", class("verdict"), el("h3", text(short(name, 100))), p.reason(v.Reason)))
 			continue
 		}
-		all = append(all, el("details", class("verdict"), el("summary", text(name)), p.reason(v.Reason)))
+		all = append(all, el("details", class("verdict"), el("summary", text(short(name, 100))), p.reason(v.Reason)))
 	}
 	if len(all) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func (p *page) reason(r *monitor.Reason) part {
 		return el("p", text("The log does not say why."))
 	}
 	return parts{
-		el("p", class("summary"), quoted(r.Summary)),
+		el("p", class("summary"), quoted(short(r.Summary, 1000))),
 		list("", p.circumstances(r)),
 		when(r.Evidence != nil, evidencePart(r.Evidence)),
 		p.openCalls("Open calls", r.OpenCalls),
@@ -79,7 +79,7 @@ func list(kind string, sentences []string) part {
 	}
 	ul := el("ul", class("words "+kind))
 	for _, s := range sentences {
-		ul.inner = append(ul.inner, el("li", quoted(s)))
+		ul.inner = append(ul.inner, el("li", quoted(short(s, 1000))))
 	}
 	return ul
 }
@@ -173,8 +173,11 @@ func (p *page) callLink(call, name string) part {
 			return opener(i, cmp.Or(short(name, 200), call))
 		}
 	}
-	return el("code", text(short(name, 200)))
+	return command(name)
 }
+
+// command is one that was typed by somebody or something, within bounds.
+func command(line string) part { return el("code", text(short(line, 400))) }
 
 // runner is who runs a call, in words.
 func runner(c *monitor.Call) string {
@@ -232,7 +235,7 @@ func (p *page) processCells(one branch, titles map[string]string) []part {
 	}
 	return []part{
 		el("span", class("process"), el("span", class("branch"), attr{"aria-hidden", "true"}, text(one.branch)),
-			el("span", textf("%d ", q.PID), el("code", text(q.Command)))),
+			el("span", textf("%d ", q.PID), command(q.Command))),
 		el("span", class("state "+stateClass(q.State)), text(q.State)),
 		number(percent(q.Percent), q.Percent), number(q.CPU.String(), float64(q.CPU)),
 		number(bytesOf(q.Memory), float64(q.Memory)), number(q.Age.String(), float64(q.Age)),
@@ -322,10 +325,10 @@ func (p *page) teardown() part {
 	var all parts
 	for i := range p.Teardowns {
 		t := &p.Teardowns[i]
-		inner := parts{list("", teardownWords(t)), fates("Ended", t.Ended), fates("Left alive", t.Left), fates("Spared", t.Spare)}
+		inner := parts{list("", teardownWords(t)), fateTable("Ended", t.Ended), fateTable("Left alive", t.Left), fateTable("Spared", t.Spare)}
 		name := fmt.Sprintf("At %s, in %s", p.rel(t.At), t.Took)
 		if i == len(p.Teardowns)-1 || len(t.Left) > 0 {
-			all = append(all, el("h3", text(name)), inner)
+			all = append(all, el("h3", text(short(name, 100))), inner)
 		} else {
 			all = append(all, el("details", el("summary", text(fmt.Sprintf("%s: %s ended", name, many(len(t.Ended), "process")))), inner))
 		}
@@ -355,14 +358,14 @@ func teardownWords(t *Teardown) []string {
 	return all
 }
 
-func fates(title string, who []Fate) part {
+func fateTable(title string, who []Fate) part {
 	if len(who) == 0 {
 		return nil
 	}
 	t := table(title, "#Pid", "#Parent", "Command", "Found", "Signal", "How", "Error")
 	for i := range who {
 		f := &who[i]
-		t.row(number(strconv.Itoa(f.PID), float64(f.PID)), number(strconv.Itoa(f.PPID), float64(f.PPID)), el("code", text(f.Command)),
+		t.row(number(strconv.Itoa(f.PID), float64(f.PID)), number(strconv.Itoa(f.PPID), float64(f.PPID)), command(f.Command),
 			quoted(f.Found), quoted(f.Signal), quoted(f.How), quoted(f.Error))
 	}
 	return parts{el("h4", textf("%s (%d)", title, len(who))), t.part()}
