@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -139,20 +141,26 @@ func start(t *testing.T, args ...string) <-chan string {
 	t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have left by itself
 		<-gone
-		for alive(profile) { // they are killed, and leave
+		for alive(cmd.Process.Pid, profile) { // they are killed, and leave
 			time.Sleep(5 * time.Millisecond)
 		}
 	})
 	return ended
 }
 
-// alive reports whether a process has the profile on its command line. Where
-// there is no /proc nothing is seen.
-func alive(profile string) bool {
+// alive reports whether a process is left of the group, or with the profile on
+// its command line. Zombies are their new parent's business. Where there is no
+// /proc nothing is seen.
+func alive(pgid int, profile string) bool {
 	dirs, _ := os.ReadDir("/proc")
 	for _, d := range dirs {
-		line, err := os.ReadFile("/proc/" + d.Name() + "/cmdline")
-		if err == nil && strings.Contains(string(line), profile) {
+		stat, err := os.ReadFile("/proc/" + d.Name() + "/stat")
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // state, parent, group
+		line, _ := os.ReadFile("/proc/" + d.Name() + "/cmdline")
+		if len(fields) > 2 && fields[0] != "Z" && (fields[2] == strconv.Itoa(pgid) || strings.Contains(string(line), profile)) {
 			return true
 		}
 	}

@@ -94,7 +94,7 @@ func path(points []point) string {
 }
 
 // timeLeft draws the deadlines as they moved: full when a wait began, empty when
-// it was over. Where there was none there is nothing.
+// it was over. Where there was none the curve lies at the bottom.
 func (d *drawing) timeLeft() {
 	points := d.left()
 	if len(points) > 1 {

@@ -170,6 +170,7 @@ func (s *teller) turnOf(from, to float64, prompt, outcome string, n int) {
 		s.says(Assistant, to-12, to-3, "Done. "+prompt+" is through.")
 		s.event(to-2, "result/success", map[string]any{"is_error": false})
 		s.until(to-2, 5, monitor.Draining)
+		s.until(to, 0, monitor.Draining)
 		s.mark(to, "agent_exit", "agent ended, exit status 0", "INFO")
 	}
 }

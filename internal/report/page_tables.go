@@ -79,7 +79,7 @@ func (g *grid) part() part {
 	for n, cells := range g.body[:min(len(g.body), maxShown)] {
 		body.inner = append(body.inner, g.line(n, cells))
 	}
-	all := parts{el("div", class("wide"), attr{"role", "region"}, attr{"aria-label", g.name}, num("tabindex", 0),
+	all := parts{el("div", class("wide"), attr{"role", "group"}, attr{"aria-label", g.name}, num("tabindex", 0),
 		el("table", class("sortable"), el("thead", head), body))}
 	if more := len(g.body); more > firstRows {
 		all = append(all, el("button", class("all scripted"), attr{"type", "button"}, textf("Show all %s", count(int64(min(more, maxShown))))))
@@ -168,14 +168,14 @@ func (p *page) answer() part {
 	if p.Run.Answer == "" {
 		return nil
 	}
-	return el("pre", class("prose"), attr{"dir", "auto"}, num("tabindex", 0), attr{"role", "region"}, attr{"aria-label", "Answer"}, text(p.Run.Answer))
+	return el("pre", class("prose"), attr{"dir", "auto"}, num("tabindex", 0), attr{"role", "group"}, attr{"aria-label", "Answer"}, text(p.Run.Answer))
 }
 
 func (p *page) stderr() part {
 	if len(p.Stderr) == 0 {
 		return nil
 	}
-	pre := el("pre", class("lines"), num("tabindex", 0), attr{"role", "region"}, attr{"aria-label", "End of stderr"})
+	pre := el("pre", class("lines"), num("tabindex", 0), attr{"role", "group"}, attr{"aria-label", "End of stderr"})
 	for i := range p.Stderr {
 		l := &p.Stderr[i]
 		pre.inner = append(pre.inner, el("span", class("faint"), textf("%10s  ", p.rel(l.At))), quoted(short(l.Text, 10_000)), text("\n"))

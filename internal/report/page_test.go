@@ -43,7 +43,7 @@ func render(t testing.TB, name string, s *Story) string {
 func stories() map[string]*Story {
 	return map[string]*Story{
 		"hang": hang(), "good": good(), "killed": killed(), "hostile": hostileStory(), "empty": {},
-		"huge": huge(100_000, 20_000),
+		"long": huge(10_000, 2_000),
 	}
 }
 

@@ -66,7 +66,7 @@ func (p *page) timeline() part {
 			el("svg", class("names"), num("height", height), attr{"aria-hidden", "true"}, d.names),
 			el("div", class("scroller"), id("scroller"), attr{"tabindex", "-1"},
 				el("svg", id("tracks"), class("tracks"), num("height", height), attr{"role", "group"}, attr{"aria-label", "Timeline"},
-					stripes(), d.back, d.ticks.part(), d.tracks, d.labels.part(), d.lines)),
+					stripes(), d.back, d.ticks.part(), d.tracks, d.lines, d.labels.part())),
 		),
 		legend(),
 	}

@@ -289,6 +289,8 @@
     }, { passive: false });
     new ResizeObserver(fitLabels).observe(scroller);
     fitLabels();
+    // Where it is wider than the screen: what went wrong is at the end.
+    if (!document.querySelector(".hero.good")) scroller.scrollLeft = scroller.scrollWidth;
   }
 
   function shareAt(e) {
