@@ -43,7 +43,14 @@ window.alert = () => { window.pwned = 1; };`
 // driving is what the scripts of the tests are made of. until waits for a fact.
 const driving = `(async () => {
 const $ = (id) => document.getElementById(id);
-const until = async (fact) => { for (;;) { const v = fact(); if (v) return v; await new Promise((r) => setTimeout(r, 5)); } };
+const until = async (fact) => {
+  for (const end = Date.now() + 60_000; Date.now() < end;) {
+    const v = fact();
+    if (v) return v;
+    await new Promise((r) => setTimeout(r, 5));
+  }
+  throw new Error("it never came: " + fact);
+};
 const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
 const eventShown = () => until(() => !$("panel-events").hidden && $("event-text").textContent);
 const closePanel = async () => { $("panel-close").click(); await until(() => !$("panel").open); };
@@ -97,8 +104,9 @@ func browse(t *testing.T, page, script string, policed bool) browsed {
 	case <-time.After(2 * time.Minute):
 		t.Fatal("the page did not say what it saw")
 	}
-	if list, _ := saw["complaints"].([]any); len(list) > 0 || saw["threw"] != nil || saw["pwned"] != false {
-		t.Errorf("the page complains: %v", saw)
+	list, _ := saw["complaints"].([]any)
+	if len(list) > 0 || saw["threw"] != nil || saw["pwned"] != false {
+		t.Errorf("the page complains: %.300v, threw %v, pwned %v", list, saw["threw"], saw["pwned"])
 	}
 	return saw
 }

@@ -290,6 +290,7 @@ func TestEventsComeBack(t *testing.T) {
 // TestThingsAreNumbered: what a bar points at is what it shows.
 func TestThingsAreNumbered(t *testing.T) {
 	s := hang()
+	s.Items[3].Lane = "unheard of" // it is drawn all the same
 	page := render(t, "hang", s)
 	got := unpackStore(t, page, "things")
 	tags, err := parse(page)
@@ -311,6 +312,9 @@ func TestThingsAreNumbered(t *testing.T) {
 		title := html.UnescapeString(tags[i+1].after)
 		if th.Kind != "Moment" && th.Kind != "Verdict" && !strings.HasPrefix(title, th.Kind) {
 			t.Errorf("the bar %q leads to %s", title, got[n])
+		}
+		if th.Kind == "Moment" && !strings.HasPrefix(title, short(th.Text, 44)) {
+			t.Errorf("the mark %q leads to %s", title, got[n])
 		}
 	}
 	if want := len(s.Items) + len(s.Marks) + len(s.Verdicts) + len(s.Turns); len(seen) != want || len(got) != want {
@@ -414,6 +418,28 @@ func TestManyBars(t *testing.T) {
 	}
 	if items != len(s.Items) {
 		t.Errorf("%d items are drawn, want %d", items, len(s.Items))
+	}
+}
+
+// TestOpenCallStandsAlone: the call that hangs is never one of several.
+func TestOpenCallStandsAlone(t *testing.T) {
+	s := huge(10_000, 10_000)
+	for i := range s.Items {
+		if s.Items[i].Lane == Tool && i > 5000 {
+			s.Items[i].Status, s.Items[i].End = "open", s.Items[i].Start
+			break
+		}
+	}
+	if page := render(t, "open", s); strings.Count(page, `class="bar open"`) != 1 || !strings.Contains(page, "never ended, at") {
+		t.Error("the open call has no bar of its own")
+	}
+	p := &page{Story: s, axis: newAxis(s)}
+	for _, l := range p.lanes() {
+		for _, b := range l.bars {
+			if b.kind == "open" && len(b.things) != 1 {
+				t.Errorf("the open call shares its bar with %d others", len(b.things)-1)
+			}
+		}
 	}
 }
 
