@@ -15,6 +15,10 @@ import (
 // well, little enough to be unpacked while somebody waits for one line of it.
 const blockSize = 256 << 10
 
+// effort is how hard is tried to pack well: a little. The usual effort makes a
+// page a tenth smaller and takes five times as long.
+const effort = 2
+
 // store is a list of records that the page carries along, packed in blocks. A
 // browser unpacks a block when somebody asks for a record of it, so that a
 // hundred thousand of them cost nothing until then.
@@ -44,7 +48,7 @@ func (s store) write(w *bufio.Writer) {
 
 func (s store) pack(w *bufio.Writer, first int, lines []byte) {
 	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
+	z, _ := gzip.NewWriterLevel(&packed, effort) // there is such a level
 	z.Write(lines) // a Buffer takes everything
 	z.Close()
 	el("script", attr{"type", "text/plain"}, attr{"data-store", s.name}, num("data-first", first),
