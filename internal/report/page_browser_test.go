@@ -176,7 +176,7 @@ func alive(pgid int, profile string) bool {
 }
 
 func TestBrowserShowsWhatIsBehind(t *testing.T) {
-	s := hang()
+	s := hangStory()
 	saw := browse(t, render(t, "hang", s), `
 		const bar = document.querySelector(".bar.open");
 		bar.dispatchEvent(new MouseEvent("click", { bubbles: true }));
@@ -218,7 +218,7 @@ func TestBrowserShowsWhatIsBehind(t *testing.T) {
 }
 
 func TestBrowserKeys(t *testing.T) {
-	saw := browse(t, render(t, "hang", hang()), `
+	saw := browse(t, render(t, "hang", hangStory()), `
 		const titles = [];
 		const here = () => document.activeElement.querySelector("title").textContent;
 		const stops = document.querySelectorAll(".bar[tabindex='0']").length;
@@ -299,7 +299,7 @@ func TestBrowserHostile(t *testing.T) {
 }
 
 func TestBrowserHuge(t *testing.T) {
-	saw := browse(t, render(t, "huge", huge(100_000, 20_000)), `
+	saw := browse(t, render(t, "huge", hugeStory(100_000, 20_000)), `
 		const many = [...document.querySelectorAll(".bar")].find((b) => b.dataset.things.includes(" "));
 		many.dispatchEvent(new MouseEvent("click", { bubbles: true }));
 		const member = await until(() => document.querySelector("#panel-members .opener"));
@@ -320,7 +320,7 @@ func TestBrowserHuge(t *testing.T) {
 
 // TestBrowserOld: without the means to unpack, the page says so.
 func TestBrowserOld(t *testing.T) {
-	saw := browse(t, render(t, "hang", hang()), `
+	saw := browse(t, render(t, "hang", hangStory()), `
 		delete window.DecompressionStream;
 		document.querySelector(".bar.open").dispatchEvent(new MouseEvent("click", { bubbles: true }));
 		return { said: await until(() => !$("panel-text").hidden && $("panel-text").textContent) };
@@ -333,7 +333,7 @@ func TestBrowserOld(t *testing.T) {
 // TestBrowserFile: the page works from a file, with nobody to help it.
 func TestBrowserFile(t *testing.T) {
 	file := t.TempDir() + "/report.html"
-	if err := os.WriteFile(file, []byte(render(t, "hang", hang())), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(render(t, "hang", hangStory())), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	select {

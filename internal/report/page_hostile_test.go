@@ -19,7 +19,7 @@ var nasty = strings.Join([]string{
 // hostileStory is a hang in which everything that others can write is nasty, and
 // some of it very long.
 func hostileStory() *Story {
-	s := hang()
+	s := hangStory()
 	long := nasty + strings.Repeat("x", 10_000)
 	r := &s.Run
 	for _, field := range []*string{&r.ID, &r.Version, &r.Session, &r.Dir, &r.Workspace, &r.Agent, &r.Held, &r.Model, &r.Outcome, &r.Message, &r.Sentence} {

@@ -104,8 +104,8 @@ func tell(outcome string, exit int, end float64) *teller {
 	}}}
 }
 
-// hang is five turns, the last of which hangs in a question that nobody answers.
-func hang() *Story {
+// hangStory is five turns, the last of which hangs in a question that nobody answers.
+func hangStory() *Story {
 	s := tell("hang", 2, 742)
 	s.Run.Sentence = `git push waits for a user name that nobody can type: its prompt reads the terminal, and for 2m5s nothing else happened.`
 	s.Run.Message = `1 open tool call past the deadline: shell "git push origin main" for 2m5s (declared 1m30s); 20811 git-remote-https reads the terminal`
@@ -253,7 +253,7 @@ func (s *teller) sampled() {
 	}
 }
 
-func good() *Story {
+func goodStory() *Story {
 	s := tell("success", 0, 40)
 	s.Run.Sentence = "The agent answered after 38.0s; nothing was left behind."
 	s.Run.Silence = spanOf(3.2)
@@ -262,8 +262,8 @@ func good() *Story {
 	return s.done()
 }
 
-// killed is a log that ends in the middle of a call.
-func killed() *Story {
+// killedStory is a log that ends in the middle of a call.
+func killedStory() *Story {
 	s := tell("killed", 137, 21)
 	s.Run.Ended, s.Run.Sentence = false, "The log stops in the middle of a call: the wrapper was killed, or it still runs."
 	s.Torn, s.Lost = 1, 12
@@ -272,8 +272,8 @@ func killed() *Story {
 	return s.done()
 }
 
-// huge is as much as a long night brings.
-func huge(lines, calls int) *Story {
+// hugeStory is as much as a long night brings.
+func hugeStory(lines, calls int) *Story {
 	s := tell("success", 0, float64(lines)/10)
 	s.Run.Sentence = "The agent answered after 2h46m; nothing was left behind."
 	s.Turns = []Turn{{Start: millis(0), End: s.Run.End, Prompt: "Port everything", Outcome: "success"}}

@@ -42,8 +42,8 @@ func render(t testing.TB, name string, s *Story) string {
 
 func stories() map[string]*Story {
 	return map[string]*Story{
-		"hang": hang(), "good": good(), "killed": killed(), "hostile": hostileStory(), "empty": {},
-		"long": huge(10_000, 2_000),
+		"hang": hangStory(), "good": goodStory(), "killed": killedStory(), "hostile": hostileStory(), "empty": {},
+		"long": hugeStory(10_000, 2_000),
 	}
 }
 
@@ -173,7 +173,7 @@ func TestOnlyOurElements(t *testing.T) {
 		}
 		return all
 	}
-	ours := kinds(hang())
+	ours := kinds(hangStory())
 	for name := range kinds(&Story{}) {
 		ours[name] = true
 	}
@@ -204,7 +204,7 @@ func TestNothingUnseen(t *testing.T) {
 
 // TestPolicy: the browser is told to run and to load nothing but what is ours.
 func TestPolicy(t *testing.T) {
-	tags, err := parse(render(t, "good", good()))
+	tags, err := parse(render(t, "good", goodStory()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestEventsComeBack(t *testing.T) {
 
 // TestThingsAreNumbered: what a bar points at is what it shows.
 func TestThingsAreNumbered(t *testing.T) {
-	s := hang()
+	s := hangStory()
 	s.Items[3].Lane = "unheard of" // it is drawn all the same
 	page := render(t, "hang", s)
 	got := unpackStore(t, page, "things")
@@ -325,7 +325,7 @@ func TestThingsAreNumbered(t *testing.T) {
 // TestWriteFails: whoever writes to a full disk hears of it.
 func TestWriteFails(t *testing.T) {
 	full := errors.New("no space")
-	if err := HTML(failing{full}, hang()); !errors.Is(err, full) {
+	if err := HTML(failing{full}, hangStory()); !errors.Is(err, full) {
 		t.Errorf("HTML to a full disk returns %v", err)
 	}
 }
@@ -337,7 +337,7 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 // TestAllIsSaid: what ops ask for stands in the page itself, for whom no script
 // runs.
 func TestAllIsSaid(t *testing.T) {
-	page := html.UnescapeString(render(t, "hang", hang()))
+	page := html.UnescapeString(render(t, "hang", hangStory()))
 	for _, want := range []string{
 		"git push waits for a user name", "exit code 2", "20260128-120000-4711", "9f0c2f6a-51de-4c0b-8f5e-2d1b6c7a8e90", "/home/dev/shop",
 		"184,220", "in, 9,377 out", "v1.4.0", "cgroup", "idle timeout", "1m0s", "12m22s",
@@ -357,7 +357,7 @@ func TestAllIsSaid(t *testing.T) {
 
 // TestKilledSaysSo: a log without an end is no success.
 func TestKilledSaysSo(t *testing.T) {
-	page := html.UnescapeString(render(t, "killed", killed()))
+	page := html.UnescapeString(render(t, "killed", killedStory()))
 	for _, want := range []string{"no end of its own", "1 line of the log could not be read", "12 records could not be written", ">killed<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not in the page", want)
@@ -405,7 +405,7 @@ func TestMerge(t *testing.T) {
 // TestManyBars: no lane has more elements than a browser likes, and no item is
 // lost.
 func TestManyBars(t *testing.T) {
-	s := huge(100_000, 100_000)
+	s := hugeStory(100_000, 100_000)
 	p := &page{Story: s, axis: newAxis(s)}
 	items := 0
 	for _, l := range p.lanes() {
@@ -423,7 +423,7 @@ func TestManyBars(t *testing.T) {
 
 // TestOpenCallStandsAlone: the call that hangs is never one of several.
 func TestOpenCallStandsAlone(t *testing.T) {
-	s := huge(10_000, 10_000)
+	s := hugeStory(10_000, 10_000)
 	for i := range s.Items {
 		if s.Items[i].Lane == Tool && i > 5000 {
 			s.Items[i].Status, s.Items[i].End = "open", s.Items[i].Start
