@@ -70,7 +70,7 @@ func (d *drawing) chartLane(name, kind, top string, points []point, said string)
 		el("text", num("x", 0), num("y", y+15), text(name)),
 		el("text", class("faint"), num("x", 0), num("y", y+30), text(top)))
 	d.back = append(d.back, el("line", class("edge"), attr{"x2", "100%"}, num("y1", y-3), num("y2", y-3)))
-	line := path(points)
+	line := polyline(points)
 	first, last := points[0].x*sheetWide, points[len(points)-1].x*sheetWide
 	area := fmt.Sprintf("%sL%.0f %dL%.0f %dZ", line, last, sheetHigh, first, sheetHigh)
 	d.tracks = append(d.tracks, el("svg", class("chart "+kind), num("y", y), attr{"width", "100%"}, num("height", chartHeight),
@@ -82,7 +82,7 @@ func (d *drawing) chartLane(name, kind, top string, points []point, said string)
 	d.y = y + chartHeight
 }
 
-func path(points []point) string {
+func polyline(points []point) string {
 	var b strings.Builder
 	for i, p := range points {
 		b.WriteByte("ML"[min(i, 1)])

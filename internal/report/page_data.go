@@ -49,7 +49,7 @@ func (s store) write(w *bufio.Writer) {
 func (s store) pack(w *bufio.Writer, first int, lines []byte) {
 	var packed bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&packed, effort) // there is such a level
-	z.Write(lines) // a Buffer takes everything
+	z.Write(lines)                               // a Buffer takes everything
 	z.Close()
 	el("script", attr{"type", "text/plain"}, attr{"data-store", s.name}, num("data-first", first),
 		verbatim(base64.StdEncoding.EncodeToString(packed.Bytes()))).write(w)
