@@ -23,7 +23,7 @@ func (d *drawing) lane(l *lane) {
 			d.markLabel(b, y, before[i], next[i])
 			continue
 		}
-		g.inner = append(g.inner, shade(b, y), d.bar(b, y))
+		g.inner = append(g.inner, shade(b, y), d.bar(b, y), due(b, y))
 		d.barLabel(b, y)
 	}
 	d.tracks = append(d.tracks, g)
@@ -82,22 +82,27 @@ func (d *drawing) item(name string, b *bar, all ...part) part {
 	return e
 }
 
+// bar is a rectangle; one without a width would not be drawn at all.
 func (d *drawing) bar(b *bar, y int) part {
-	return d.item("rect", b, share("x", b.start), share("width", b.end-b.start),
+	return d.item("rect", b, share("x", b.start), share("width", max(b.end-b.start, 2*hair)),
 		num("y", y), num("height", barHeight), num("rx", 3))
 }
 
-// shade is the wait that a call declared, and when it is too long.
+// shade is the wait that a call declared, behind its bar.
 func shade(b *bar, y int) part {
-	var all parts
-	if b.shade > b.start {
-		all = append(all, el("rect", class("declared"), share("x", b.start), share("width", b.shade-b.start),
-			num("y", y+3), num("height", barHeight-6), num("rx", 2)))
+	if b.shade <= b.start {
+		return nil
 	}
-	if b.deadline > 0 {
-		all = append(all, el("line", class("due"), share("x1", b.deadline), share("x2", b.deadline), num("y1", y-2), num("y2", y+barHeight+2)))
+	return el("rect", class("declared"), share("x", b.start), share("width", b.shade-b.start),
+		num("y", y+3), num("height", barHeight-6), num("rx", 2))
+}
+
+// due is when it would be too long, before its bar.
+func due(b *bar, y int) part {
+	if b.deadline == 0 {
+		return nil
 	}
-	return all
+	return el("line", class("due"), share("x1", b.deadline), share("x2", b.deadline), num("y1", y-2), num("y2", y+barHeight+2))
 }
 
 // barLabel writes into a bar what it is, cut off at its end.

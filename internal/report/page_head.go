@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -33,21 +34,20 @@ func tone(outcome string) string {
 // hero is what everybody reads: how it came out, and why.
 func (p *page) hero() part {
 	r := &p.Run
-	sentence := r.Sentence
-	if sentence == "" {
-		sentence = r.Message
+	sentence := cmp.Or(r.Sentence, r.Message, "The run ended with "+p.outcome()+".")
+	size := "short"
+	if len(sentence) > 140 {
+		size = "long"
 	}
-	if sentence == "" {
-		sentence = "The run ended with " + p.outcome() + "."
-	}
+	folder := cmp.Or(r.Workspace, r.Dir)
 	return el("div", class("hero "+tone(p.outcome())),
 		el("p", el("span", class("badge"), text(short(p.outcome(), 40))),
 			when(r.Ended, textf(" exit code %d", r.ExitCode))),
-		el("h1", quoted(short(sentence, 600))),
-		when(r.Message != "" && r.Message != sentence, el("p", class("message"), quoted(short(r.Message, 1000)))),
+		el("h1", class(size), quoted(short(sentence, 600))),
+		when(r.Message != "" && !strings.Contains(sentence, r.Message), el("p", class("message"), quoted(short(r.Message, 1000)))),
 		el("p", class("under"),
 			el("time", attr{"datetime", r.Start.UTC().Format("2006-01-02T15:04:05.000Z")}, text(date(r.Start))),
-			text(" · "), quoted(short(r.Workspace, 120), class("path")),
+			when(folder != "", parts{text(" · "), quoted(short(folder, 120))}),
 			when(r.Model != "", parts{text(" · "), quoted(short(r.Model, 60))})),
 	)
 }

@@ -468,6 +468,14 @@ func TestStack(t *testing.T) {
 	}
 }
 
+// TestMomentIsSeen: what took no time has a bar that a browser draws.
+func TestMomentIsSeen(t *testing.T) {
+	s := &Story{Run: Run{Start: millis(0), End: millis(100)}, Items: []Item{{Lane: Assistant, Start: millis(50), End: millis(50), First: -1, Last: -1}}}
+	if page := render(t, "moment", s); !regexp.MustCompile(`class="bar assistant"[^>]* width="0\.[0-9]+%"`).MatchString(page) || strings.Contains(page, `width="0%"`) {
+		t.Error("the item has no bar that is seen")
+	}
+}
+
 func TestTimeLeft(t *testing.T) {
 	s := &Story{Run: Run{Start: millis(0), End: millis(100)}, Deadlines: []Deadline{
 		{millis(0), millis(60), monitor.Starting}, {millis(30), millis(90), monitor.Thinking},

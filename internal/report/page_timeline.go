@@ -145,7 +145,7 @@ func (d *drawing) scale() {
 			x := d.share(d.zero.Add(at))
 			d.ticks.add(parts{
 				el("line", class("tick"), share("x1", x), share("x2", x), num("y1", axisHeight-6), attr{"y2", "100%"}),
-				el("text", class("tick-name"), share("x", x), num("dx", 4), num("y", 14), text(brief(at))),
+				when(x < 0.96, el("text", class("tick-name"), share("x", x), num("dx", 4), num("y", 14), text(brief(at)))),
 			}, 64/part)
 		}
 		coarser = append(coarser, step)

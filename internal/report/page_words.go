@@ -51,7 +51,7 @@ func newAxis(s *Story) axis {
 		reach(s.Teardowns[i].At)
 	}
 	// Room at both ends, so that what is there can be seen.
-	span := max(last.Sub(first), time.Second)
+	span := max(last.Sub(first), 10*time.Millisecond)
 	return axis{zero: first, start: first.Add(-span / 120), span: span + span/60}
 }
 
