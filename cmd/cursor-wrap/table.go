@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,8 @@ type column struct {
 	title string
 	right bool // numbers
 	gives int  // the least width down to which it gives way on a narrow terminal; 0: it does not
+	plain bool // it is cut without a mark: its beginning is as good
+	drop  int  // in which order it is left out where there is no room; 0: never
 }
 
 // screen is where a table is shown.
@@ -39,11 +42,11 @@ func screenOf(f *os.File) screen {
 
 // writeTable writes aligned columns. Nothing in a cell can leave it.
 func writeTable(w io.Writer, s screen, columns []column, rows [][]string) {
-	cells := make([][]string, 0, len(rows)+1)
 	head := make([]string, len(columns))
 	for i, c := range columns {
 		head[i] = c.title
 	}
+	cells := make([][]string, 0, len(rows)+1)
 	for _, row := range append([][]string{head}, rows...) {
 		line := make([]string, len(row))
 		for i, cell := range row {
@@ -53,35 +56,49 @@ func writeTable(w io.Writer, s screen, columns []column, rows [][]string) {
 	}
 	widths := fitted(s, columns, cells)
 	for _, row := range cells {
-		var b strings.Builder
+		var line []string
 		for i, cell := range row {
-			if i > 0 {
-				b.WriteString("  ")
-			}
-			cell = display.Cut(cell, widths[i], s.more())
-			pad := strings.Repeat(" ", max(0, widths[i]-display.Width(cell)))
-			if columns[i].right {
-				b.WriteString(pad + cell)
-			} else {
-				b.WriteString(cell + pad)
+			if widths[i] > 0 {
+				line = append(line, columns[i].cell(cell, widths[i], s))
 			}
 		}
-		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+		fmt.Fprintln(w, strings.TrimRight(strings.Join(line, "  "), " "))
 	}
 }
 
+// cell is a text in its place.
+func (c *column) cell(text string, width int, s screen) string {
+	mark := s.more()
+	if c.plain {
+		mark = ""
+	}
+	text = display.Cut(text, width, mark)
+	pad := strings.Repeat(" ", max(0, width-display.Width(text)))
+	if c.right {
+		return pad + text
+	}
+	return text + pad
+}
+
 // fitted is how wide each column is: as its widest cell, unless the screen is
-// too narrow; then the widest of those that give way do.
+// too narrow. Then some are left out, at width 0, until the others have the
+// least that they need, and the widest of those that give way do.
 func fitted(s screen, columns []column, cells [][]string) []int {
 	widths := make([]int, len(columns))
-	total := 2 * (len(columns) - 1)
 	for i := range columns {
 		for _, row := range cells {
 			widths[i] = max(widths[i], display.Width(row[i]))
 		}
-		total += widths[i]
 	}
-	for s.columns > 0 && total > s.columns {
+	if s.columns == 0 {
+		return widths
+	}
+	for order := 1; order <= len(columns) && total(widths, columns, true) > s.columns; order++ {
+		if i := slices.IndexFunc(columns, func(c column) bool { return c.drop == order }); i >= 0 {
+			widths[i] = 0
+		}
+	}
+	for total(widths, columns, false) > s.columns {
 		widest := -1
 		for i, c := range columns {
 			if c.gives > 0 && widths[i] > c.gives && (widest < 0 || widths[i] > widths[widest]) {
@@ -92,9 +109,23 @@ func fitted(s screen, columns []column, cells [][]string) []int {
 			break
 		}
 		widths[widest]--
-		total--
 	}
 	return widths
+}
+
+// total is how wide the table is, or would be at least.
+func total(widths []int, columns []column, least bool) int {
+	sum := -2
+	for i, w := range widths {
+		if w == 0 {
+			continue
+		}
+		if gives := columns[i].gives; least && gives > 0 {
+			w = min(w, gives)
+		}
+		sum += w + 2
+	}
+	return sum
 }
 
 // blank stands where there is nothing to say.
