@@ -117,7 +117,7 @@ func (o *ops) list(w io.Writer, names []string, s screen) error {
 var psColumns = []column{
 	{title: "ID", gives: 6, plain: true}, {title: "STATUS"}, {title: "SESSION", gives: 8, plain: true, drop: 1}, {title: "PHASE"}, {title: "OPEN CALL", gives: 24},
 	{title: "SILENT", right: true}, {title: "LEFT", right: true}, {title: "PROCS", right: true, drop: 4}, {title: "CPU", right: true, drop: 5},
-	{title: "MEM", right: true, drop: 3}, {title: "AGE", right: true, drop: 2}, {title: "WORKSPACE", gives: 8, drop: 6},
+	{title: "MEM", right: true, drop: 3}, {title: "AGE", right: true, drop: 2}, {title: "WORKSPACE", gives: 9, drop: 6},
 }
 
 // sessionShown is how much of a session's id is enough to tell it.
