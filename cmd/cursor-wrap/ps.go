@@ -38,6 +38,7 @@ type row struct {
 	Phase    string         `json:"phase"`
 	Paused   bool           `json:"paused"`
 	Calls    []monitor.Call `json:"open_calls"`
+	Behind   []monitor.Call `json:"background"`
 	Silence  monitor.Span   `json:"silence_ms"`
 	Limit    monitor.Span   `json:"limit_ms"`
 	Deadline monitor.Millis `json:"deadline"` // 0: there is none
@@ -149,18 +150,23 @@ func (r *row) cells() []string {
 	}
 }
 
-// call is the first open call, with how long it has been under way.
+// call is the first open call, or piece of background work, with how long it has
+// been under way.
 func (r *row) call() string {
-	if len(r.Calls) == 0 {
+	calls := r.Calls
+	if len(calls) == 0 {
+		calls = r.Behind
+	}
+	if len(calls) == 0 {
 		return ""
 	}
-	c := &r.Calls[0]
+	c := &calls[0]
 	s := ticked(c.Elapsed)
 	if c.Declared > 0 {
 		s += "/" + allowed(c.Declared)
 	}
 	s += " " + cmp.Or(c.Argument, c.Tool)
-	if more := len(r.Calls) - 1; more > 0 {
+	if more := len(calls) - 1; more > 0 {
 		s = fmt.Sprintf("%s (+%d)", s, more)
 	}
 	return s
@@ -215,7 +221,7 @@ func (o *ops) past(names []string) ([]row, error) {
 // pastRow is a run that is over.
 func pastRow(i *journal.Info) row {
 	r := row{
-		ID: cmp.Or(i.RunID(), filepath.Base(i.Path)), Status: registry.Failed, Why: i.Outcome(), Session: i.Session, Phase: "over", Calls: []monitor.Call{},
+		ID: cmp.Or(i.RunID(), filepath.Base(i.Path)), Status: registry.Failed, Why: i.Outcome(), Session: i.Session, Phase: "over", Calls: []monitor.Call{}, Behind: []monitor.Call{},
 		Percent: tree.Unknown, CPU: tree.Unknown, Memory: tree.Unknown, Processes: 0,
 		Workspace: i.Workspace(), Started: monitor.Millis{Time: i.Start}, Age: monitor.Span(time.Since(i.Start)), Log: i.Path,
 	}
@@ -263,7 +269,7 @@ func (o *ops) entries(names []string) ([]registry.Entry, error) {
 // row is what a run says of itself. One that ended meanwhile has no id.
 func (o *ops) row(ctx context.Context, e *registry.Entry) row {
 	r := row{
-		ID: e.RunID, Status: registry.Idle, Session: e.Session, Phase: "", Calls: []monitor.Call{},
+		ID: e.RunID, Status: registry.Idle, Session: e.Session, Phase: "", Calls: []monitor.Call{}, Behind: []monitor.Call{},
 		Processes: tree.Unknown, Percent: tree.Unknown, CPU: tree.Unknown, Memory: tree.Unknown,
 		Workspace: e.Workspace, Started: e.At, Age: monitor.Span(time.Since(e.At.Time)), PID: e.PID, Log: e.Log, Tmux: e.Tmux,
 	}
@@ -279,7 +285,7 @@ func (o *ops) row(ctx context.Context, e *registry.Entry) row {
 	r.Processes, r.Percent, r.CPU, r.Memory = s.Tree.Processes, s.Tree.Percent, s.Tree.CPU, s.Tree.Memory
 	r.Log = cmp.Or(s.Log, e.Log)
 	if p := s.Reason; p != nil {
-		r.Calls, r.Silence, r.Limit, r.Deadline = p.OpenCalls, p.Silence, p.Limit, p.Deadline
+		r.Calls, r.Behind, r.Silence, r.Limit, r.Deadline = p.OpenCalls, p.Background, p.Silence, p.Limit, p.Deadline
 		if !p.Deadline.IsZero() {
 			r.Left = monitor.Span(p.Deadline.Sub(p.At.Time))
 		}

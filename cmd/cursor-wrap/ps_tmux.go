@@ -95,7 +95,7 @@ func (o *ops) withPanes(ctx context.Context, rows []row) ([]row, error) {
 // paneRow is a session of tmux.
 func paneRow(l *tmux.Look) row {
 	r := row{
-		ID: l.Name, Status: l.State, Why: l.Why, Exit: l.Exit, Phase: "tmux", Tmux: l.Name, Calls: []monitor.Call{},
+		ID: l.Name, Status: l.State, Why: l.Why, Exit: l.Exit, Phase: "tmux", Tmux: l.Name, Calls: []monitor.Call{}, Behind: []monitor.Call{},
 		Processes: len(l.Running), Percent: tree.Unknown, CPU: tree.Unknown, Memory: tree.Unknown,
 	}
 	if len(l.Running) > 0 {
