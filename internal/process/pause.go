@@ -1,7 +1,11 @@
 package process
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"syscall"
 	"time"
 
@@ -11,8 +15,11 @@ import (
 // pauseTime bounds the search for a fixpoint of stopped processes.
 const pauseTime = time.Second
 
-// ErrPaused says that the tree is paused already.
-var ErrPaused = errors.New("it is paused already")
+// What keeps a tree from being paused.
+var (
+	ErrPaused = errors.New("it is paused already")
+	ErrEnding = errors.New("it is being ended")
+)
 
 // Pause stops the agent's tree until Resume: its cgroup is frozen where there
 // is one; elsewhere every process of it is stopped, until nobody new is found.
@@ -23,18 +30,25 @@ func (a *Agent) Pause() error {
 	if a.frozen {
 		return ErrPaused
 	}
-	if a.leaf != nil && a.leaf.freeze(true) == nil {
-		a.frozen = true
-		for over := time.Now().Add(pauseTime); !a.leaf.frozen() && time.Now().Before(over); {
-			time.Sleep(time.Millisecond) // who waits for a disk stops when it has come
-		}
-		return nil
+	err := a.stop()
+	if a.ending.Load() { // which thaws before it waits; what came behind it would be waited for
+		err = ErrEnding
 	}
-	err := a.stopAll()
 	if a.frozen = err == nil; !a.frozen {
 		_ = a.letGo() // it was not all of it, so it is none
 	}
 	return err
+}
+
+// stop stops all of the tree.
+func (a *Agent) stop() error {
+	if a.leaf == nil || a.leaf.freeze(true) != nil {
+		return a.stopAll()
+	}
+	for over := time.Now().Add(pauseTime); !a.leaf.frozen() && a.leaf.populated() && !a.ending.Load() && time.Now().Before(over); {
+		time.Sleep(time.Millisecond) // who waits for a disk stops when it has come
+	}
+	return nil
 }
 
 // stopAll stops every process of the tree by a signal.
@@ -42,7 +56,7 @@ func (a *Agent) stopAll() error {
 	a.paused = map[procID]Proc{}
 	s := a.Sampler()
 	defer s.Close()
-	for over := time.Now().Add(pauseTime); time.Now().Before(over); {
+	for over := time.Now().Add(pauseTime); time.Now().Before(over) && !a.ending.Load(); {
 		snap := s.Sample(time.Time{}, false, false)
 		if snap.Blind != "" {
 			return errors.New(snap.Blind)
@@ -59,9 +73,12 @@ func (a *Agent) stopAll() error {
 			case asked || r.State == 'T' || p.State == "Z" || p.State == "X":
 				continue // who is stopped already is not ours to let go on
 			}
-			if signalProc(p, syscall.SIGSTOP) == nil {
+			switch err := signalProc(p, syscall.SIGSTOP); {
+			case err == nil:
 				a.paused[p.id()] = p
 				fresh++
+			case !errors.Is(err, unix.ESRCH):
+				return fmt.Errorf("%d %s cannot be stopped: %w", r.PID, r.Name, err)
 			}
 		}
 		switch {
@@ -87,9 +104,14 @@ func (a *Agent) Resume() error {
 	return a.letGo()
 }
 
+// letGo continues the youngest first: a shell that sees its child stopped would
+// take it for a job in the background.
 func (a *Agent) letGo() error {
 	var failed error
-	for _, p := range a.paused {
+	paused := slices.SortedFunc(maps.Values(a.paused), func(p, q Proc) int {
+		return cmp.Or(cmp.Compare(q.Start, p.Start), cmp.Compare(q.PID, p.PID))
+	})
+	for _, p := range paused {
 		if err := signalProc(p, syscall.SIGCONT); err != nil && !errors.Is(err, unix.ESRCH) {
 			failed = err
 		}

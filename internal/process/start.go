@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -65,6 +66,7 @@ type Agent struct {
 	leaf     *leaf
 	spec     Spec
 	ignore   map[procID]bool
+	ending   atomic.Bool // End was called
 	pausing  sync.Mutex
 	frozen   bool            // by Pause
 	paused   map[procID]Proc // who was stopped by it, one by one
@@ -408,6 +410,8 @@ func (a *Agent) Limit() <-chan Exceeded { return a.limit }
 // wait and goes on to the next step, as far as the last. It blocks until the
 // ladder is through; call it once.
 func (a *Agent) End(l Ladder, hurry <-chan struct{}) Teardown {
+	a.ending.Store(true)
+	defer func() { _ = a.Resume() }() // whoever was spared, or cannot be ended, goes on
 	a.line.send(&order{Op: "end", Ladder: l})
 	patience := guardLate
 	for _, step := range l {

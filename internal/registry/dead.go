@@ -30,6 +30,27 @@ func (e *Entry) here() bool {
 	return e.Boot != "" && e.Start != 0 && e.Boot == boot() && e.Namespace == namespace()
 }
 
+// Here reports whether the pids of the entry mean to us what they meant to the
+// run.
+func (e *Entry) Here() bool { return e.here() }
+
+// elsewhere reports whether the run was on another machine, whose locks need not
+// be seen here: that nobody holds one says nothing.
+func (e *Entry) elsewhere() bool {
+	host, err := os.Hostname()
+	return e.Boot != boot() && (err != nil || e.Host != host)
+}
+
+// foreignFor is how long the record of a run on another machine is kept that
+// nobody can be seen to hold.
+const foreignFor = 30 * 24 * time.Hour
+
+// untellable reports whether nobody here can say if a run lives.
+func untellable(root *os.Root, e *Entry) bool {
+	info, err := root.Lstat(e.RunID)
+	return e.elsewhere() && err == nil && time.Since(info.ModTime()) < foreignFor
+}
+
 // running reports whether the very process that wrote the entry can be seen.
 func (e *Entry) running() bool {
 	if !e.here() {
@@ -99,6 +120,7 @@ func (s *survey) sort(id string) {
 	case err != nil: // it has left meanwhile
 	case lives(s.root, &e):
 		s.live = append(s.live, e)
+	case untellable(s.root, &e): // left to its own machine
 	default:
 		s.dead = append(s.dead, e)
 	}
@@ -213,7 +235,7 @@ func bury(root *os.Root, id string) error {
 		return clearRun(root, id)
 	case err != nil:
 		return err
-	case e.running() || state == untold && !e.here():
+	case e.running() || state == untold && !e.here() || untellable(root, &e):
 		return ErrLives
 	}
 	removePrivate(e)

@@ -41,10 +41,9 @@ func validID(id string) bool {
 	return strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
-// ownFolder makes a folder of ours, and takes the rights away from it that
-// others must not have. One that is somebody else's is refused: its owner could
-// put there what it likes.
-func ownFolder(path string, others fs.FileMode) error {
+// ownFolder makes a folder of ours. One that is somebody else's is refused: its
+// owner could put there what it likes.
+func ownFolder(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err
 	}
@@ -54,9 +53,6 @@ func ownFolder(path string, others fs.FileMode) error {
 	}
 	if uid := owner(info); uid != os.Geteuid() {
 		return fmt.Errorf("%s belongs to uid %d and not to us, uid %d", path, uid, os.Geteuid())
-	}
-	if want := info.Mode().Perm()&^others | 0o700; want != info.Mode().Perm() {
-		return os.Chmod(path, want)
 	}
 	return nil
 }
@@ -115,7 +111,8 @@ func load(root *os.Root, id string) (Entry, error) {
 		return Entry{}, fmt.Errorf("%w: %v", errHalfMade, err) // that the file is missing does not mean that the run has left
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return Entry{}, errHalfMade // a pipe would hold us up
 	}
 	b, err := io.ReadAll(io.LimitReader(f, recordMax+1))
@@ -123,8 +120,8 @@ func load(root *os.Root, id string) (Entry, error) {
 		return Entry{}, errHalfMade
 	}
 	var e Entry
-	if err := json.Unmarshal(b, &e); err != nil || e.RunID != id {
-		return Entry{}, errHalfMade
+	if err := json.Unmarshal(b, &e); err != nil || e.RunID != id || e.UID != owner(info) {
+		return Entry{}, errHalfMade // root acts on records, and nobody speaks for another
 	}
 	return e, nil
 }

@@ -204,7 +204,9 @@ func nobodys(t *testing.T, words ...string) *exec.Cmd {
 // self is an entry of this process.
 func self(id string) Entry {
 	start, _ := process.Identity(os.Getpid())
+	host, _ := os.Hostname()
 	return Entry{
+		Host: host,
 		RunID: id, Version: "1", PID: os.Getpid(), Start: start, Namespace: process.Namespace(), Boot: process.Boot(),
 		UID: os.Geteuid(), At: monitor.Millis{Time: time.UnixMilli(1770000000000)}, Args: []string{"-p"}, Dir: "/", Workspace: "/w",
 	}

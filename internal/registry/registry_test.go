@@ -186,6 +186,41 @@ func TestDeadOrAlive(t *testing.T) {
 	}
 }
 
+// TestAnotherMachine: of a run on another machine that shares the folder, but not
+// the locks, nobody here can say anything. It is left alone, but not for ever.
+func TestAnotherMachine(t *testing.T) {
+	dir := shortDir(t)
+	e := self("3f2a")
+	e.Boot, e.Host = "other", "far-away"
+	writeEntry(t, dir, e)
+	live, err := List(dir)
+	expect(t, "list", live, err)
+	dead, err := Sweep(dir)
+	expect(t, "sweep", dead, err)
+	if err := Remove(dir, e); !errors.Is(err, ErrLives) || !there(dir, "3f2a") {
+		t.Errorf("removed: %v", err)
+	}
+	then := time.Now().Add(-foreignFor - time.Second)
+	if err := os.Chtimes(filepath.Join(dir, "run", "3f2a"), then, then); err != nil {
+		t.Fatal(err)
+	}
+	dead, err = Sweep(dir)
+	expect(t, "long ago", dead, err, "3f2a")
+	if there(dir, "3f2a") {
+		t.Error("it is kept for ever")
+	}
+}
+
+// TestForgedRecord: root believes no record that speaks for somebody else.
+func TestForgedRecord(t *testing.T) {
+	dir := shortDir(t)
+	e := self("3f2a")
+	e.UID++
+	writeEntry(t, dir, e)
+	live, err := List(dir)
+	expect(t, "list", live, err)
+}
+
 // TestKilled: a run that was killed is dead, and nothing of it is left.
 func TestKilled(t *testing.T) {
 	dir := shortDir(t)
@@ -438,7 +473,7 @@ func TestFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	register1(t, loose, self("3f2a"))
-	for path, want := range map[string]fs.FileMode{loose: 0o755, loose + "/run": 0o700} {
+	for path, want := range map[string]fs.FileMode{loose: 0o777, loose + "/run": 0o700} {
 		if info, _ := os.Stat(path); info.Mode().Perm() != want {
 			t.Errorf("%s has mode %o, want %o", path, info.Mode().Perm(), want)
 		}

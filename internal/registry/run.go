@@ -47,10 +47,12 @@ func register(dir string, e Entry) (*Run, error) {
 		return nil, err
 	}
 	runs := filepath.Join(dir, runsName)
-	if err := ownFolder(dir, 0o022); err != nil {
+	// What the state folder allows to whom is its owner's choice; below, nobody
+	// else has rights.
+	if err := errors.Join(ownFolder(dir), ownFolder(runs)); err != nil {
 		return nil, err
 	}
-	if err := ownFolder(runs, 0o077); err != nil {
+	if err := os.Chmod(runs, 0o700); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(runs)

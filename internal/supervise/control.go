@@ -55,61 +55,79 @@ func (c *Control) View(ctx context.Context) (v View, err error) {
 // Pause freezes the tree for the user with that id. Until Unpause nothing is
 // judged, and the time counts for no deadline.
 func (c *Control) Pause(ctx context.Context, by int) error {
-	var pause func() error
-	var refused error
-	err := c.ask(ctx, func(t *turn) {
+	var child Child
+	err := c.change(ctx, func(t *turn) error {
 		switch {
 		case t.ladder:
-			refused = errors.New("the turn is ending")
+			return process.ErrEnding
 		case t.child.Pause == nil:
-			refused = errors.New("its agent cannot be paused now")
-		case !t.paused.IsZero():
-			refused = process.ErrPaused
-		default:
-			t.paused, t.pausedBy, pause = t.Now(), by, t.child.Pause
+			return errors.New("its agent cannot be paused now")
+		case t.pausing || !t.paused.IsZero():
+			return process.ErrPaused
 		}
+		t.pausing, t.paused, t.pausedBy, child = true, t.Now(), by, t.child
+		return nil
 	})
-	if err = errors.Join(err, refused); err != nil {
+	if err != nil {
 		return err
 	}
-	failed := pause() // here, because it can take a second
-	err = c.ask(context.WithoutCancel(ctx), func(t *turn) {
-		if failed != nil {
+	failed := child.Pause() // here, because it can take a second
+	err = c.change(context.WithoutCancel(ctx), func(t *turn) error {
+		t.pausing = false
+		switch {
+		case failed != nil:
 			t.goOn(t.Now())
-			return
+			return failed
+		case t.paused.IsZero(): // it has ended meanwhile
+			return process.ErrEnding
 		}
 		t.Log.Record(t.paused, slog.LevelWarn, "paused", slog.Int("by", by))
 		t.Say(fmt.Sprintf("paused by uid %d", by))
+		return nil
 	})
-	return errors.Join(failed, err)
+	if err != nil && failed == nil {
+		_ = child.Resume() // nobody knows of this pause
+	}
+	return err
 }
 
 // Unpause lets the tree go on.
 func (c *Control) Unpause(ctx context.Context, by int) error {
-	var resume func() error
-	err := c.ask(ctx, func(t *turn) {
-		if !t.paused.IsZero() {
-			resume = t.child.Resume
+	var child Child
+	err := c.change(ctx, func(t *turn) error {
+		switch {
+		case t.pausing:
+			return errors.New("it is only being paused, or let go on")
+		case t.paused.IsZero():
+			return errors.New("it is not paused")
 		}
+		t.pausing, child = true, t.child
+		return nil
 	})
-	switch {
-	case err != nil:
-		return err
-	case resume == nil:
-		return errors.New("it is not paused")
-	}
-	if err := resume(); err != nil {
+	if err != nil {
 		return err
 	}
-	return c.ask(context.WithoutCancel(ctx), func(t *turn) {
-		if t.paused.IsZero() {
-			return
+	failed := child.Resume()
+	return c.change(context.WithoutCancel(ctx), func(t *turn) error {
+		t.pausing = false
+		if failed != nil || t.paused.IsZero() {
+			return failed
 		}
 		now := t.Now()
 		t.goOn(now)
 		t.Log.Record(now, slog.LevelInfo, "unpaused", slog.Int("by", by))
 		t.Say(fmt.Sprintf("goes on, by uid %d", by))
+		return nil
 	})
+}
+
+// change has the owner do something that may be refused.
+func (c *Control) change(ctx context.Context, do func(*turn) error) error {
+	var refused error
+	if err := c.ask(ctx, func(t *turn) { refused = do(t) }); err != nil {
+		return err
+	}
+	return refused
 }
 
 // ask has the owner do something, and waits until it is done.

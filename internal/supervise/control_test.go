@@ -146,3 +146,53 @@ func TestNobodyAnswersForATurnThatIsOver(t *testing.T) {
 		}
 	})
 }
+
+// TestAPauseUnderWay: nobody can undo it halfway, and one that comes too late
+// does not outlive the turn.
+func TestAPauseUnderWay(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		var notes *[]string
+		newTurn(t, func(r *rig) {
+			notes = pausable(r)
+			launch := r.cfg.Launch
+			r.cfg.Launch = func(ctx context.Context) (Child, error) {
+				c, err := launch(ctx)
+				pause := c.Pause
+				c.Pause = func() error { time.Sleep(time.Second); return pause() }
+				return c, err
+			}
+		}, func(r *rig) {
+			r.emit(initLine)
+			r.after(10 * time.Second)
+			paused := make(chan error)
+			go func() { paused <- r.cfg.Control.Pause(context.Background(), 0) }()
+			r.after(10*time.Second + 500*time.Millisecond)
+			if err := r.cfg.Control.Unpause(context.Background(), 0); err == nil {
+				t.Error("it was let go on before it was frozen")
+			}
+			if ends {
+				r.leave(1)
+			}
+			if err := <-paused; (err != nil) != ends {
+				t.Errorf("ending %v: %v", ends, err)
+			}
+			if ends && !slices.Equal(*notes, []string{"paused", "resumed"}) {
+				t.Errorf("a pause that came too late: %v", *notes)
+			}
+			if !ends {
+				r.must(r.cfg.Control.Unpause(context.Background(), 0))
+				r.emit(okLine)
+				r.leave(0)
+			}
+		}, func(r *rig) {
+			if !ends && !slices.Equal(*notes, []string{"paused", "resumed"}) {
+				t.Error(*notes)
+			}
+			for _, rec := range r.log.all("paused") {
+				if ends {
+					t.Errorf("it is told as paused: %+v", rec)
+				}
+			}
+		})
+	}
+}

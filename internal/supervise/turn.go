@@ -158,6 +158,7 @@ type turn struct {
 
 	paused   time.Time // since when the tree is frozen on somebody's word; zero while it is not
 	pausedBy int       // the uid of who asked for it
+	pausing  bool      // it is being frozen, or let go on
 
 	shown  time.Time // when something was shown last
 	stale  bool      // something has happened since
