@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
+	"time"
 
 	"cursor-wrap/internal/report"
 	"cursor-wrap/internal/supervise"
@@ -98,11 +100,12 @@ func escapeProperty(s string) string {
 
 // appendSummary adds to the summary of a step, if there is room in it.
 func appendSummary(path string, s *report.Story) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o666)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	_ = f.SetWriteDeadline(time.Now().Add(readerTime)) // of a pipe
 	info, err := f.Stat()
 	if err != nil {
 		return err

@@ -16,13 +16,6 @@ import (
 	"cursor-wrap/internal/process"
 )
 
-func asRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
-}
-
 func TestContainmentFlag(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ flag, held string }{

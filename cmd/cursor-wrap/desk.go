@@ -133,7 +133,7 @@ func (d *desk) ask(ctx context.Context, explain bool) (registry.Status, *tree.Ac
 		s.State = state(&v, nil)
 		return s, nil, agent, nil
 	}
-	seen, usage := d.looks.look(ctx, agent, d.now, v.Calls, explain)
+	seen, usage := d.looks.at(ctx, agent, d.now, v.Calls, explain)
 	s.Tree, s.State = usage, state(&v, seen)
 	return s, seen, agent, nil
 }
@@ -238,48 +238,88 @@ func refTo(pid int) registry.Ref {
 }
 
 // looks looks at the processes for whoever asks. It belongs to nobody's
-// deadline: the owner of the turn has looks of its own.
+// deadline: the owner of the turn has looks of its own. One look is under way at
+// a time, and whoever asks meanwhile shares what it finds.
 type looks struct {
 	mu      sync.Mutex
+	flights [2]*flight // under way, by whether it explains
+
+	look    sync.Mutex     // held by whoever looks
 	agent   *process.Agent // that the rest is about
 	sampler *process.Sampler
 	watch   tree.Watch
 	last    time.Time
-	seen    tree.Activity
-	usage   registry.Usage
+	found   sight
 }
 
-// look looks, twice where the last look is too old to compare with. Nil is for
-// a look that did not come back in time: to read about a process can take as
-// long as its disk.
-func (l *looks) look(ctx context.Context, a *process.Agent, now func() time.Time, calls []tree.Call, explain bool) (*tree.Activity, registry.Usage) {
-	type answer struct {
-		seen  tree.Activity
-		usage registry.Usage
-	}
-	done := make(chan answer, 1)
-	go func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.take(a, now, calls, explain)
-		done <- answer{l.seen, l.usage}
-	}()
+// sight is what a look found.
+type sight struct {
+	seen  tree.Activity
+	usage registry.Usage
+}
+
+// flight is a look under way.
+type flight struct {
+	agent *process.Agent
+	done  chan struct{}
+	sight // set before done is closed
+}
+
+// unseen is what is used as far as nobody knows.
+var unseen = registry.Usage{Processes: tree.Unknown, CPU: tree.Unknown, Percent: tree.Unknown, Memory: tree.Unknown}
+
+// at looks at an agent's processes. Nil is for a look that did not come back in
+// time: to read about a process can take as long as its disk.
+func (l *looks) at(ctx context.Context, a *process.Agent, now func() time.Time, calls []tree.Call, explain bool) (*tree.Activity, registry.Usage) {
+	f := l.join(a, now, calls, explain)
 	select {
-	case found := <-done:
-		return &found.seen, found.usage
+	case <-f.done:
+		seen := f.seen
+		return &seen, f.usage
 	case <-ctx.Done():
-		return nil, registry.Usage{Processes: tree.Unknown, CPU: tree.Unknown, Percent: tree.Unknown, Memory: tree.Unknown}
+		return nil, unseen
 	}
 }
 
-func (l *looks) take(a *process.Agent, now func() time.Time, calls []tree.Call, explain bool) {
+// join is the look under way, or a new one.
+func (l *looks) join(a *process.Agent, now func() time.Time, calls []tree.Call, explain bool) *flight {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	place := &l.flights[count(explain)]
+	if *place != nil && (*place).agent == a {
+		return *place
+	}
+	f := &flight{agent: a, done: make(chan struct{})}
+	*place = f
+	go func() {
+		defer func() {
+			if r := recover(); r != nil { // what only tells of a run must not end it
+				f.sight = sight{tree.Activity{Blind: fmt.Sprint("internal error: ", r)}, unseen}
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if *place == f {
+				*place = nil
+			}
+			close(f.done)
+		}()
+		f.sight = l.take(a, now, calls, explain)
+	}()
+	return f
+}
+
+// take looks, twice where the last look is too old, or too young, to compare
+// with.
+func (l *looks) take(a *process.Agent, now func() time.Time, calls []tree.Call, explain bool) sight {
+	l.look.Lock()
+	defer l.look.Unlock()
 	if l.agent != a {
 		l.drop()
 		l.agent, l.sampler = a, a.Sampler()
 	}
 	ago := now().Sub(l.last)
 	if ago < lookApart && !explain {
-		return
+		return l.found
 	}
 	if ago >= longAgo || ago < lookApart {
 		l.watch.Reset()
@@ -288,15 +328,16 @@ func (l *looks) take(a *process.Agent, now func() time.Time, calls []tree.Call, 
 		time.Sleep(lookApart)
 	}
 	snap := l.sampler.Sample(now(), explain, explain)
-	l.seen = l.watch.Next(&snap, calls)
+	l.found.seen = l.watch.Next(&snap, calls)
+	l.found.usage = usage(&snap, &l.found.seen)
 	l.last = snap.At
-	l.usage = usage(&snap, &l.seen)
+	return l.found
 }
 
 // usage is what the tree has and uses.
 func usage(snap *tree.Snapshot, seen *tree.Activity) registry.Usage {
 	if seen.Blind != "" {
-		return registry.Usage{Processes: tree.Unknown, CPU: tree.Unknown, Percent: tree.Unknown, Memory: tree.Unknown}
+		return unseen
 	}
 	u := registry.Usage{Processes: seen.Alive, Percent: tree.Unknown}
 	var sum time.Duration
@@ -317,11 +358,11 @@ func usage(snap *tree.Snapshot, seen *tree.Activity) registry.Usage {
 	return u
 }
 
-// forget lets go of the files that are kept open.
+// forget lets go of the files that are kept open, of an agent that has ended.
 func (l *looks) forget() {
 	go func() { // whoever still looks is not waited for
-		l.mu.Lock()
-		defer l.mu.Unlock()
+		l.look.Lock()
+		defer l.look.Unlock()
 		l.drop()
 	}()
 }
@@ -330,6 +371,5 @@ func (l *looks) drop() {
 	if l.sampler != nil {
 		l.sampler.Close()
 	}
-	l.agent, l.sampler, l.last = nil, nil, time.Time{}
-	l.watch, l.seen, l.usage = tree.Watch{}, tree.Activity{}, registry.Usage{}
+	l.agent, l.sampler, l.last, l.watch, l.found = nil, nil, time.Time{}, tree.Watch{}, sight{}
 }

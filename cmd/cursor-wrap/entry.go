@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"cursor-wrap/internal/monitor"
 	"cursor-wrap/internal/process"
 	"cursor-wrap/internal/registry"
+	"cursor-wrap/internal/report"
 	"cursor-wrap/internal/session"
 )
 
@@ -32,17 +34,22 @@ const (
 
 func (j *job) register(prompt string) *entry {
 	e := &entry{job: j, changes: make(chan func(*registry.Entry), changesMax), done: make(chan struct{})}
-	go e.keep(j.describe(prompt))
+	go e.keep(prompt)
 	return e
 }
 
 // keep makes the entry, changes it as it is told, and removes it.
-func (e *entry) keep(first registry.Entry) {
+func (e *entry) keep(prompt string) {
 	defer close(e.done)
-	run, err := e.open(first)
+	defer func() {
+		if r := recover(); r != nil { // what only tells of a run must not end it
+			e.record("not_registered", fmt.Errorf("internal error: %v", r))
+		}
+	}()
+	run, err := e.open(e.job.describe(prompt))
 	if err != nil {
 		e.record("not_registered", err)
-		e.job.con.say("ps does not know this run: " + err.Error())
+		e.job.con.say("nobody can ask this run: " + err.Error())
 	}
 	for change := range e.changes {
 		if err := run.Update(change); err != nil {
@@ -75,11 +82,16 @@ func (j *job) describe(prompt string) registry.Entry {
 	host, _ := os.Hostname() // none is none
 	dir, _ := os.Getwd()
 	self := process.Self()
+	mask := report.NewMask(os.Environ())
+	args := process.Masked(os.Args[1:])
+	for i := range args {
+		args[i] = mask.Text(args[i])
+	}
 	return registry.Entry{
 		RunID: j.id, Version: versionString(), PID: self.PID, Start: self.Start,
 		Namespace: process.Namespace(), Boot: process.Boot(),
 		UID: os.Geteuid(), Host: host, At: monitor.Millis{Time: j.began},
-		Mode: j.mode(), Args: process.Masked(os.Args[1:]), Prompt: beginning(prompt),
+		Mode: j.mode(), Args: args, Prompt: mask.Text(beginning(prompt)),
 		Dir: dir, Workspace: j.workspaceDir(), Session: j.resume, Log: j.log.Path(), Tmux: os.Getenv(tmuxEnv),
 	}
 }

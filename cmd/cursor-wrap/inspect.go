@@ -247,6 +247,9 @@ func (s screen) branches() (on, last, down, none string) {
 func (v *inspection) tree() {
 	a := v.t.Activity
 	switch {
+	case a == nil && v.t.Guard.PID != 0:
+		fmt.Fprintln(v.w, "\nthe processes could not be looked at in time")
+		return
 	case a == nil:
 		return
 	case a.Blind != "":

@@ -30,14 +30,14 @@ func newKill(std stdio, code *int) *cobra.Command {
 tree are asked to end, and killed if they do not. It waits until they are gone
 and says how the run came out; the run's own exit code is 143.
 
-With --now nobody is asked. Where the wrapper itself does not answer, --now ends
-the wrapper, and its guard then ends the tree.`,
+With --now nobody is waited for who does not end at once. Where the wrapper itself
+does not answer, --now ends the wrapper, and its guard then ends the tree.`,
 		Args: ids(many),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return o.each(args, func(e registry.Entry) error { return o.kill(&e, now) })
 		},
 	})
-	c.Flags().BoolVar(&now, "now", false, "leave the polite step out")
+	c.Flags().BoolVar(&now, "now", false, "wait for nobody who does not end at once")
 	return c
 }
 
@@ -69,13 +69,26 @@ func (o *ops) kill(e *registry.Entry, now bool) error {
 		return o.force(ctx, e)
 	}
 	a := <-over
-	switch {
-	case errors.Is(a.err, registry.ErrGone):
-		a.ending = registry.Ending{Outcome: "killed", ExitCode: -1, Message: "the wrapper was killed meanwhile"}
-	case a.err != nil:
-		return fmt.Errorf("run %s was told to end and has not: %w", e.RunID, a.err)
+	if a.err == nil {
+		return o.tellKilled(e.RunID, a.ending)
 	}
-	return o.tellKilled(e.RunID, a.ending)
+	// Nobody could say how it came out: too many asked, or the wrapper was killed.
+	if err := o.gone(ctx, e); err != nil {
+		return err
+	}
+	return o.over(cmp.Or(e.Log, e.RunID), fmt.Errorf("run %s has ended, and nobody knows how: %w", e.RunID, a.err))
+}
+
+// gone waits until the wrapper has ended.
+func (o *ops) gone(ctx context.Context, e *registry.Entry) error {
+	for process.Alive(e.PID, e.Start) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("run %s was told to end and has not; cursor-wrap kill --now asks nobody", e.RunID)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 func advised(err error, try string) error {
@@ -108,13 +121,16 @@ func ended(e registry.Ending) string {
 // force ends a wrapper that does not answer. Its guard is told by the kernel,
 // and ends the tree.
 func (o *ops) force(ctx context.Context, e *registry.Entry) error {
-	if err := process.Signal(e.PID, e.Start, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+	switch uid := process.Owner(e.PID); {
+	case !e.Here():
+		return fmt.Errorf("run %s does not answer, and is of another pid namespace or machine; end it there", e.RunID)
+	case uid >= 0 && uid != e.UID:
+		return fmt.Errorf("run %s does not answer, and process %d is not its user's; it is left alone", e.RunID, e.PID)
+	}
+	if err := process.Signal(e.PID, e.Start, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("run %s does not answer, and its wrapper %d could not be killed: %w", e.RunID, e.PID, err)
 	}
-	for e.Guard.PID != 0 {
-		if start, ok := process.Identity(e.Guard.PID); !ok || start != e.Guard.Start {
-			break
-		}
+	for process.Alive(e.Guard.PID, e.Guard.Start) {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("run %s: its wrapper is killed, but its guard %d is still at work", e.RunID, e.Guard.PID)
@@ -122,7 +138,15 @@ func (o *ops) force(ctx context.Context, e *registry.Entry) error {
 		}
 	}
 	sweepDead(o.stateDir)
-	return o.tellKilled(e.RunID, registry.Ending{Outcome: "killed", ExitCode: -1, Message: "its wrapper did not answer and was killed; its guard has ended the tree"})
+	return o.tellKilled(e.RunID, registry.Ending{Outcome: "killed", ExitCode: -1, Message: "its wrapper did not answer and was killed" + byGuard(e)})
+}
+
+// byGuard says who has ended the tree, if there was one.
+func byGuard(e *registry.Entry) string {
+	if e.Guard.PID == 0 {
+		return ""
+	}
+	return "; its guard has ended the tree"
 }
 
 func newPause(std stdio, code *int) *cobra.Command {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"time"
 
 	"cursor-wrap/internal/journal"
@@ -32,9 +33,13 @@ func sweepDead(stateDir string) (left []process.Leftover, died bool) {
 	return left, len(dead) > 0
 }
 
-// flagDead flags the logs of runs that could not do it themselves.
+// flagDead flags the logs of our own runs that could not do it themselves. Root
+// writes nothing where the records of others point.
 func flagDead(dead []registry.Entry) {
 	for _, e := range dead {
+		if e.UID != os.Geteuid() {
+			continue
+		}
 		_ = journal.FlagKilled(e.Log, time.Now()) // it may be gone, which is somebody's wish
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,8 +79,8 @@ func (o *ops) find(id string) (registry.Entry, error) {
 		return registry.Entry{}, err
 	}
 	e, err := registry.Find(dir, id)
-	if _, unknown := errors.AsType[*registry.UnknownError](err); unknown {
-		err = fmt.Errorf("%w; cursor-wrap ps lists those that live, cursor-wrap logs those that are over", err)
+	if unknown, ok := errors.AsType[*registry.UnknownError](err); ok && unknown.Dead == nil {
+		err = fmt.Errorf("%w, cursor-wrap logs those that are over", err)
 	}
 	return e, err
 }
@@ -101,6 +102,7 @@ func (o *ops) each(names []string, do func(registry.Entry) error) error {
 
 // joined is one error of many, in one line each; the first one's kind stands.
 func joined(failed []error) error {
+	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
 	if len(failed) < 2 {
 		return errors.Join(failed...)
 	}

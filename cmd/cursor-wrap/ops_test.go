@@ -314,24 +314,43 @@ func TestAPausedRunWhoseWrapperIsKilled(t *testing.T) {
 func TestWaitExitsAsTheRunDid(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	p := h.start(call{scenario: lines("init", "user", "wait-file $DIR/go", "say Done.", "exit 3")})
+	p := h.start(call{scenario: lines("init", "user", "linger")})
 	r := h.until(func(r *row) bool { return r.Phase == "thinking" })
 	h.ask("wait", "--timeout", "1s", r.ID).wants(1).complains("is not over")
 	waiting := h.command("wait", r.ID)
-	out, err := waiting.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	var out bytes.Buffer
+	waiting.Stdout = &out
+	before := h.sockets(r.PID)
 	if err := waiting.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.write("go", "")
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	_ = waiting.Wait() // its exit code is what is asked
-	if code := waiting.ProcessState.ExitCode(); code != 1 || !strings.Contains(line, "error, exit code 1") {
-		t.Errorf("exit code %d, %q", code, line)
+	for over := time.Now().Add(patience); h.sockets(r.PID) <= before; { // until it is connected
+		if time.Now().After(over) {
+			t.Fatal("nobody waits")
+		}
 	}
-	p.finish().wants(1)
+	p.signal(syscall.SIGINT)
+	p.finish().wants(130)
+	_ = waiting.Wait() // its exit code is what is asked
+	if code := waiting.ProcessState.ExitCode(); code != 130 || !strings.Contains(out.String(), "signal, exit code 130") {
+		t.Errorf("exit code %d, %q", code, &out)
+	}
+}
+
+// sockets is how many sockets a process has open.
+func (h *host) sockets(pid int) (n int) {
+	h.Helper()
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
+	fds, err := os.ReadDir(dir)
+	if err != nil {
+		h.Skip("nobody can see who is connected:", err)
+	}
+	for _, fd := range fds {
+		if to, _ := os.Readlink(dir + fd.Name()); strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
 }
 
 func TestTailFollowsToTheEnd(t *testing.T) {

@@ -282,3 +282,10 @@ func commandLine(pid int) string {
 	line, _ := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
 	return string(line)
 }
+
+func asRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+}

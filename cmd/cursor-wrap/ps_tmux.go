@@ -36,7 +36,7 @@ func (o *ops) looks(ctx context.Context, dir string) ([]tmux.Look, error) {
 	}
 	records, err := tmux.Started(dir)
 	looks := make([]tmux.Look, len(records))
-	errs := make([]error, len(records))
+	errs := make([]error, len(records), len(records)+1)
 	var all sync.WaitGroup
 	for i := range records {
 		all.Go(func() {
@@ -44,17 +44,7 @@ func (o *ops) looks(ctx context.Context, dir string) ([]tmux.Look, error) {
 		})
 	}
 	all.Wait()
-	return slices.DeleteFunc(looks, func(l tmux.Look) bool { return l.State == "" }), joined(append(slices.DeleteFunc(errs, isNil), some(err)...))
-}
-
-func isNil(err error) bool { return err == nil }
-
-// some is a list of what there is.
-func some(err error) []error {
-	if err == nil {
-		return nil
-	}
-	return []error{err}
+	return slices.DeleteFunc(looks, func(l tmux.Look) bool { return l.State == "" }), joined(append(errs, err))
 }
 
 // pane is the session of that name, if there is or was one.
@@ -85,7 +75,7 @@ func (o *ops) withPanes(ctx context.Context, rows []row) ([]row, error) {
 	}
 	looks, err := o.looks(ctx, dir)
 	for i := range looks {
-		if !slices.ContainsFunc(rows, func(r row) bool { return r.Tmux == looks[i].Name }) {
+		if !slices.ContainsFunc(rows, func(r row) bool { return looks[i].Record != nil && r.Tmux == looks[i].Name }) {
 			rows = append(rows, paneRow(&looks[i]))
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -101,15 +103,19 @@ func checkOutput(flag, path string) error {
 	return nil
 }
 
+// readerTime is how long the reader of a pipe may take for a report.
+const readerTime = time.Minute
+
 // writeWhole writes a file under another name first, so that who reads it finds
 // all of it or what was there before. What is no plain file, a pipe or
 // /dev/stdout, is written as it is.
 func writeWhole(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0) // a pipe that nobody reads is an error
 		if err != nil {
 			return err
 		}
+		_ = f.SetWriteDeadline(time.Now().Add(readerTime))
 		return errors.Join(write(f), f.Close())
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"cursor-wrap/internal/report"
 )
 
@@ -297,6 +299,14 @@ func TestASignalLeavesTheReportsBehind(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	lazy, err := unix.Open(fifo, unix.O_RDWR|unix.O_NONBLOCK, 0) // a reader that does not read
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(lazy)
+	for err == nil { // until it is full
+		_, err = unix.Write(lazy, make([]byte, 4096))
+	}
 	p := start(t, call{scenario: "good.txt", args: []string{"--junit", filepath.Join(dir, "junit.xml"), "--report", fifo}})
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // nobody reads the other
 		if _, err := os.Stat(filepath.Join(dir, "junit.xml")); err == nil {
@@ -308,4 +318,17 @@ func TestASignalLeavesTheReportsBehind(t *testing.T) {
 	}
 	p.signal(syscall.SIGTERM)
 	p.finish().wants(0).says("the reports are not complete")
+}
+
+// TestAPipeThatNobodyReads holds up no run.
+func TestAPipeThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--junit", fifo}, {"--report", fifo}, nil} {
+		run1(t, call{scenario: "good.txt", args: args, env: []string{"GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY=" + fifo}}).
+			wants(0).says(fifo, "the run itself is not affected")
+	}
 }

@@ -166,7 +166,7 @@ func allowed(d monitor.Span) string {
 	return ticked(d)
 }
 
-// bytesOf is a number of bytes for a person: 812K, 3.4M.
+// bytesOf is a number of bytes for a person, in whole units: 812K, 34M.
 func bytesOf(n int64) string {
 	switch {
 	case n < 0:

@@ -30,3 +30,6 @@ func Alive(pid int, start uint64) bool {
 func Signal(pid int, start uint64, signals ...syscall.Signal) error {
 	return signalProc(Proc{PID: pid, Start: start}, signals...)
 }
+
+// Owner is the uid of whom a process runs as; negative where that is not known.
+func Owner(pid int) (uid int) { return uidOf(pid) }

@@ -1,10 +1,8 @@
 package process
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Masked is a command line as it may be shown: the values of flags that carry
@@ -30,23 +28,6 @@ func Masked(args []string) []string {
 		}
 	}
 	return out
-}
-
-// secrets are what gives itself away within an argument, such as the command of
-// a shell: the password in a URL, an assignment to a name that says what it is,
-// a bearer's token.
-var secrets = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(://[^/\s:@]*:)[^/\s@]+(@)|` +
-		`\b((?:[a-z0-9_]+_)?(?:api_?key|key|token|secret|passwd|password)=)[^\s"']+|` +
-		`(\bbearer\s+)[^\s"']+|` +
-		`((?:^|\s)--?[a-z0-9-]*(?:api-?key|token|secret|passwd|password)[= ])[^\s"']+`)
-})
-
-func maskedWithin(arg string) string {
-	if !strings.ContainsAny(arg, "=: ") {
-		return arg
-	}
-	return secrets().ReplaceAllString(arg, "${1}${3}${4}${5}***${2}")
 }
 
 // secret reports whether a flag's value must not be shown.

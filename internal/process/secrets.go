@@ -1,12 +1,10 @@
 package process
 
-import (
-	"bytes"
-)
+import "bytes"
 
-// MaskedText is a text as it may be shown: what gives itself away as a secret
-// within it is left out, as in a command line.
-func MaskedText(s string) string {
+// maskedWithin is a text, such as the command of a shell, as it may be shown: what
+// gives itself away as a secret in it is left out.
+func maskedWithin(s string) string {
 	spans := Secrets([]byte(s), false, nil)
 	if len(spans) == 0 {
 		return s

@@ -24,7 +24,7 @@ func TestMaskedText(t *testing.T) {
 		{"KEY=", "KEY="},
 		{"", ""},
 	} {
-		if got := MaskedText(row.text); got != row.want {
+		if got := maskedWithin(row.text); got != row.want {
 			t.Errorf("%q is shown as %q, want %q", row.text, got, row.want)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // exchange is one request and its answer. A connection has one.
@@ -150,14 +152,33 @@ func (x *exchange) stay(e *endpoint) error {
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		_, _ = io.Copy(io.Discard, x.conn) // until the peer leaves, or we do
+		_, _ = io.Copy(io.Discard, x.conn) // until the peer leaves, or says no more, or we do
+		for ctx.Err() == nil && !hungUp(x.conn) {
+		}
 		leave()
 	}()
 	defer func() {
 		_ = x.conn.SetReadDeadline(time.Unix(1, 0))
+		leave()
 		<-left
 	}()
 	return e.serve(x, ctx)
+}
+
+// hungUp waits a moment for the peer to close the connection. One that has only
+// said all that it will say still reads.
+func hungUp(conn *net.UnixConn) (yes bool) {
+	const moment = 50 // milliseconds
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return true
+	}
+	err = raw.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd)}} // of a hang-up is always told (poll(2))
+		n, _ := unix.Poll(fds, moment)
+		yes = n > 0
+	})
+	return yes || err != nil
 }
 
 // flag is a parameter that is given or not.

@@ -206,7 +206,7 @@ func self(id string) Entry {
 	start, _ := process.Identity(os.Getpid())
 	host, _ := os.Hostname()
 	return Entry{
-		Host: host,
+		Host:  host,
 		RunID: id, Version: "1", PID: os.Getpid(), Start: start, Namespace: process.Namespace(), Boot: process.Boot(),
 		UID: os.Geteuid(), At: monitor.Millis{Time: time.UnixMilli(1770000000000)}, Args: []string{"-p"}, Dir: "/", Workspace: "/w",
 	}

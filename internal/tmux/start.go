@@ -59,7 +59,7 @@ exec "${SHELL:-/bin/sh}"
 // it has begun.
 func (s *Server) Start(ctx context.Context, p Place, l Launch) (Record, error) {
 	folder := Folder(p.Dir, l.Name)
-	if err := os.MkdirAll(root(p.Dir), 0o700); err != nil {
+	if err := errors.Join(os.MkdirAll(root(p.Dir), 0o700), ours(root(p.Dir))); err != nil {
 		return Record{}, fmt.Errorf("state directory: %w", err)
 	}
 	id, err := s.open(ctx, p, l, folder)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -71,7 +72,8 @@ func CheckName(name string) error {
 }
 
 // Started lists what Start has left in the state directory, by name. Whether a
-// session is still there is for tmux to say.
+// session is still there is for tmux to say. What somebody else has left there is
+// not listed: their tmux could have ours do what they like.
 func Started(dir string) ([]Record, error) {
 	entries, err := os.ReadDir(root(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,9 +96,25 @@ func Started(dir string) ([]Record, error) {
 // fs.ErrNotExist where there is none.
 func Find(dir, name string) (Record, error) { return readRecord(Folder(dir, name)) }
 
+// ours is nil for a folder that belongs to us.
+func ours(folder string) error {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to uid %d and not to us, uid %d", folder, st.Uid, os.Geteuid())
+	}
+	return nil
+}
+
 func readRecord(folder string) (Record, error) {
 	var r Record
-	b, err := os.ReadFile(filepath.Join(folder, recordFile))
+	var b []byte
+	err := ours(folder)
+	if err == nil {
+		b, err = os.ReadFile(filepath.Join(folder, recordFile))
+	}
 	if err == nil {
 		err = json.Unmarshal(b, &r)
 	}

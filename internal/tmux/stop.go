@@ -18,6 +18,9 @@ type Stopped struct {
 	Closed bool // the session was closed before
 }
 
+// paneTime is how long the shell of a session that is closed is waited for.
+const paneTime = 2 * time.Second
+
 // hurryEvery is how long a wrapper has between two signals of an end in a
 // hurry. Two that come together count as one.
 const hurryEvery = 100 * time.Millisecond
@@ -39,16 +42,29 @@ func Stop(ctx context.Context, r Record, now bool) (Stopped, error) {
 	session := In(all, r.Folder)
 	done.Closed = session == nil
 	if session != nil {
-		l := Look{Record: &r, Exit: exitStatus(r.Folder)}
-		if shell, err := process.Find(session.PanePID); err == nil && !session.Dead {
-			_ = s.settle(ctx, &l, shell) // at worst the exit code is not known
-		}
-		if _, err := s.ask(ctx, "kill-session", "-t", session.ID); err != nil && !errors.Is(err, errNoServer) {
+		if err := s.close(ctx, session, &r); err != nil {
 			return done, err
 		}
 	}
 	done.Exit = exitStatus(r.Folder)
 	return done, os.RemoveAll(r.Folder)
+}
+
+// close closes a session and waits until the shell of its pane, which is hung up
+// on, has left.
+func (s *Server) close(ctx context.Context, session *Session, r *Record) error {
+	shell, gone := process.Find(session.PanePID)
+	if gone == nil && !session.Dead {
+		l := Look{Record: r, Exit: exitStatus(r.Folder)}
+		_ = s.settle(ctx, &l, shell) // at worst the exit code is not known
+	}
+	if _, err := s.ask(ctx, "kill-session", "-t", session.ID); err != nil && !errors.Is(err, errNoServer) {
+		return err
+	}
+	for over := time.Now().Add(paneTime); gone == nil && process.Alive(shell.PID, shell.Start) && time.Now().Before(over); {
+		pause(ctx, 5*time.Millisecond)
+	}
+	return nil
 }
 
 // end tells the wrapper to end and waits until it has. SIGCONT, so that one
