@@ -13,6 +13,7 @@ import (
 	"cursor-wrap/internal/monitor"
 	"cursor-wrap/internal/process"
 	"cursor-wrap/internal/registry"
+	"cursor-wrap/internal/session"
 	"cursor-wrap/internal/supervise"
 	"cursor-wrap/internal/tree"
 )
@@ -35,6 +36,7 @@ type desk struct {
 	looks looks
 
 	mu       sync.Mutex
+	killer   string             // who has told the run to end through us; empty while nobody has
 	session  string             // the agent's, once it is known
 	control  *supervise.Control // of the turn under way; nil between turns
 	agent    *process.Agent     // likewise
@@ -89,6 +91,15 @@ func (d *desk) present() (*supervise.Control, *process.Agent) {
 	return d.control, d.agent
 }
 
+// blame says who has ended a run that was stopped, if it was one of us.
+func (d *desk) blame(r *session.Report) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.killer != "" && r.Outcome == supervise.Stopped {
+		r.Message = d.killer
+	}
+}
+
 // Status is where the run stands.
 func (d *desk) Status(ctx context.Context) (registry.Status, error) {
 	s, _, _, err := d.ask(ctx, false)
@@ -101,7 +112,7 @@ func (d *desk) Tree(ctx context.Context) (registry.Tree, error) {
 	t := registry.Tree{Status: s, Activity: seen}
 	if a != nil {
 		t.Guard = refTo(a.GuardPID())
-		t.Held, t.Leaf, t.Cgroup = a.Held, a.Leaf(), a.Counts()
+		t.Containment, t.Leaf, t.Cgroup = a.Held, a.Leaf(), a.Counts()
 	}
 	return t, err
 }
@@ -126,6 +137,7 @@ func (d *desk) ask(ctx context.Context, explain bool) (registry.Status, *tree.Ac
 	s.Counts.Calls += v.Counts.Calls
 	s.Reason, s.Phase = v.Progress, string(v.Progress.Phase)
 	s.Paused, s.PausedBy = monitor.Millis{Time: v.Paused}, v.PausedBy
+	s.Held = monitor.Millis{Time: v.Held}
 	if v.Ending {
 		s.Phase = "ending"
 	}
@@ -135,6 +147,9 @@ func (d *desk) ask(ctx context.Context, explain bool) (registry.Status, *tree.Ac
 	}
 	seen, usage := d.looks.at(ctx, agent, d.now, v.Calls, explain)
 	s.Tree, s.State = usage, state(&v, seen)
+	if e := v.Progress.Evidence; e != nil && e.Samples > 1 {
+		s.Tree.Percent = e.Percent // of a longer time than between two looks of ours
+	}
 	return s, seen, agent, nil
 }
 
@@ -169,7 +184,7 @@ func state(v *supervise.View, seen *tree.Activity) registry.State {
 	switch {
 	case v.Ending:
 		return registry.Working
-	case !v.Paused.IsZero():
+	case !v.Paused.IsZero(), !v.Held.IsZero():
 		return registry.Idle
 	case r.Silence < monitor.Span(lately):
 		return registry.Working
@@ -187,6 +202,9 @@ func state(v *supervise.View, seen *tree.Activity) registry.State {
 func (d *desk) Kill(by int, now bool) error {
 	d.log.Record(d.now(), slog.LevelWarn, "killed", slog.Int("by", by), slog.Bool("now", now))
 	d.con.say(fmt.Sprintf("told to end by uid %d", by))
+	d.mu.Lock()
+	d.killer = fmt.Sprintf("ended by uid %d with cursor-wrap kill", by)
+	d.mu.Unlock()
 	for range 1 + count(now) {
 		select {
 		case d.stop <- syscall.SIGTERM:

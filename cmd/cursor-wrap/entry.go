@@ -83,7 +83,7 @@ func (j *job) describe(prompt string) registry.Entry {
 	dir, _ := os.Getwd()
 	self := process.Self()
 	mask := report.NewMask(os.Environ())
-	args := process.Masked(os.Args[1:])
+	args := process.Masked(j.early.args)
 	for i := range args {
 		args[i] = mask.Text(args[i])
 	}

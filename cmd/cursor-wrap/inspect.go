@@ -96,6 +96,9 @@ func (v *inspection) head() {
 	if !t.Paused.IsZero() {
 		v.fact("paused", "by uid %d, %s ago; cursor-wrap unpause %s lets it go on", t.PausedBy, ticked(monitor.Span(t.At.Sub(t.Paused.Time))), e.RunID)
 	}
+	if !t.Held.IsZero() {
+		v.fact("held", "for %s nobody has read our stdout, or the log's disk stands still; no deadline comes closer", ticked(monitor.Span(t.At.Sub(t.Held.Time))))
+	}
 	v.fact("started", "%s, %s ago, by uid %d on %s", e.At.Local().Format(time.DateTime), ticked(monitor.Span(t.At.Sub(e.At.Time))), e.UID, e.Host)
 	v.fact("workspace", "%s", shortPath(e.Workspace))
 	if e.Prompt != "" {
@@ -108,7 +111,7 @@ func (v *inspection) head() {
 	}
 	if t.Guard.PID != 0 {
 		v.fact("pids", "wrapper %d, guard %d, agent %d", e.PID, t.Guard.PID, e.Agent.PID)
-		v.fact("held by", "%s", t.Held)
+		v.fact("held by", "%s", t.Containment)
 		v.fact("uses", "%s", v.uses())
 	} else {
 		v.fact("pids", "wrapper %d", e.PID)
@@ -145,6 +148,9 @@ func (v *inspection) progress(r *monitor.Reason) {
 	switch left := monitor.Span(r.Deadline.Sub(r.At.Time)); {
 	case r.Deadline.IsZero():
 		v.fact("deadline", "none")
+	case left < 0 && r.Until.After(r.At.Time):
+		v.fact("deadline", "passed %s ago (%s, allowed %s); waited for, at most %s more", ticked(-left), cmp.Or(string(r.Kind), "exit"), allowed(r.Limit),
+			ticked(monitor.Span(r.Until.Sub(r.At.Time))))
 	case left < 0:
 		v.fact("deadline", "passed %s ago (%s, allowed %s)", ticked(-left), cmp.Or(string(r.Kind), "exit"), allowed(r.Limit))
 	default:
@@ -163,12 +169,29 @@ func evidence(e *monitor.Evidence) string {
 		}
 		return bytesOf(n)
 	}
-	s := fmt.Sprintf("%s of a core over %s; in the last %s %d born and %d ended among the tools, %s of storage, %s received, %s sent (%s)",
-		percentOf(e.Percent), e.Span, e.Window, e.Born, e.Ended, known(e.Disk), known(e.Received), known(e.Sent), plural(int64(e.Samples), "sample"))
-	if len(e.Why) > 0 {
-		return s + "; at work: " + strings.Join(e.Why, ", ")
+	percent := percentOf(e.Percent)
+	if e.Percent < 0 {
+		percent = "an unknown part"
 	}
-	return s + "; quiet"
+	s := fmt.Sprintf("%s of a core over %s; in the last %s %d born and %d ended among the tools, %s of storage, %s received, %s sent (%s)",
+		percent, e.Span, e.Window, e.Born, e.Ended, known(e.Disk), known(e.Received), known(e.Sent), plural(int64(e.Samples), "sample"))
+	return s + "; " + found(e)
+}
+
+// found is what that comes to.
+func found(e *monitor.Evidence) string {
+	switch {
+	case e.Finding == monitor.Stopped && e.Tree != nil && len(e.Tree.Stopped) > 0:
+		p := &e.Tree.Stopped[0]
+		return p.String() + " is " + cmp.Or(p.Waits, "stopped")
+	case len(e.Why) > 0:
+		return "at work: " + strings.Join(e.Why, ", ")
+	case e.Finding == monitor.Unverified:
+		return "nothing can be said of the tree"
+	case e.Samples < 2 || e.Percent < 0:
+		return "too little was seen to say more"
+	}
+	return "quiet"
 }
 
 func (v *inspection) calls(title string, calls []monitor.Call) {
@@ -313,7 +336,9 @@ func (v *inspection) facts(p *tree.Proc) string {
 	if p.Still >= monitor.Span(time.Second) {
 		parts[0] += " for " + ticked(p.Still)
 	}
-	if p.Waits != "" && p.Waits != p.State {
+	if strings.HasPrefix(p.Waits, p.State) {
+		parts[0] = strings.Replace(parts[0], p.State, p.Waits, 1)
+	} else if p.Waits != "" {
 		parts = append(parts, p.Waits)
 	}
 	if p.Percent >= 0 {

@@ -56,6 +56,7 @@ func (j *job) run(first string) int {
 	}()
 	j.recordStart(len(first))
 	report := session.Run(j.config(first))
+	j.desk.blame(&report)
 	if j.person != nil {
 		j.person.end()
 	}

@@ -14,6 +14,7 @@ import (
 	"cursor-wrap/internal/journal"
 	"cursor-wrap/internal/process"
 	"cursor-wrap/internal/registry"
+	"cursor-wrap/internal/tmux"
 )
 
 // endTime is how long the end of a run is waited for that was told to end: the
@@ -230,6 +231,13 @@ func (o *ops) wait(ctx context.Context, e *registry.Entry) error {
 // over tells of a run that is over already, as far as its log knows; otherwise
 // the error stands.
 func (o *ops) over(id string, otherwise error) error {
+	if dir, err := o.dir(); err == nil {
+		if r, err := tmux.Find(dir, id); err == nil && r.Exit != nil {
+			*o.code = *r.Exit
+			_, err := fmt.Fprintf(o.std.out, "%s: exit code %d\n", id, *r.Exit)
+			return err
+		}
+	}
 	i, err := o.findLog(id)
 	if _, ambiguous := errors.AsType[*journal.AmbiguousError](err); ambiguous {
 		return err

@@ -199,7 +199,7 @@ func TestInspectLinksCallsToProcesses(t *testing.T) {
 	if i.Activity == nil || len(i.Activity.Runners) != 1 || i.Activity.Runners[0].Fate != tree.Alive {
 		t.Fatalf("nobody runs the call: %+v", i.Activity)
 	}
-	if i.Entry.Prompt != "fix it" || i.Guard.PID == 0 || i.Held == "" || i.Entry.Agent.PID == 0 {
+	if i.Entry.Prompt != "fix it" || i.Guard.PID == 0 || i.Containment == "" || i.Entry.Agent.PID == 0 {
 		t.Errorf("%+v", i)
 	}
 	text := h.ask("inspect", r.ID[:6]).wants(0)
@@ -547,4 +547,38 @@ func TestPSOnATerminal(t *testing.T) {
 	}
 	h.ask("kill", r.ID).wants(0)
 	p.finish().wants(143)
+}
+
+// TestARunThatNobodyReads: no deadline will ever end it, so ps has to say so.
+func TestARunThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	p := h.start(call{scenario: lines("init", "user", "fill 8M", "say Done.", "result")})
+	r := h.until(func(r *row) bool { return r.Held })
+	if r.Status != registry.Idle {
+		t.Errorf("it is %s", r.Status)
+	}
+	h.ask("ps").wants(0).has("held")
+	h.ask("inspect", r.ID).wants(0).has("nobody has read our stdout")
+	p.finish().wants(0)
+	if out := h.ask("ps", "--json").wants(0).out; out != "[]\n" {
+		t.Errorf("nobody runs: %q", out)
+	}
+}
+
+// TestPastItsDeadline: inspect says why it is waited for, and for how long.
+func TestPastItsDeadline(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	p := h.start(call{
+		scenario: lines("init", "user", "spawn busy 60s node spin.js", "linger"),
+		args:     []string{"--idle-timeout", "1s", "--tick-interval", "200ms", "--confirm-window", "600ms"},
+	})
+	r := h.until(func(r *row) bool { return r.Left < 0 && r.Status == registry.Working })
+	h.ask("inspect", r.ID).wants(0).has("waited for, at most", "at work:")
+	h.ask("kill", r.ID).wants(0).has("ended by uid " + strconv.Itoa(os.Getuid()) + " with cursor-wrap kill")
+	ended := p.finish().wants(143).end()
+	if !strings.Contains(ended.Message, "with cursor-wrap kill") {
+		t.Errorf("the log says %q", ended.Message)
+	}
 }

@@ -37,6 +37,8 @@ type row struct {
 	Session  string         `json:"session_id"`
 	Phase    string         `json:"phase"`
 	Paused   bool           `json:"paused"`
+	Held     bool           `json:"held"`    // nobody reads its stdout, or its log's disk stands still
+	Stopped  bool           `json:"stopped"` // the agent, or who runs its calls, by a signal
 	Calls    []monitor.Call `json:"open_calls"`
 	Behind   []monitor.Call `json:"background"`
 	Silence  monitor.Span   `json:"silence_ms"`
@@ -133,8 +135,13 @@ func (r *row) cells() []string {
 		left = ticked(r.Left)
 	}
 	phase := r.Phase
-	if r.Paused {
+	switch {
+	case r.Paused:
 		phase = "paused"
+	case r.Held:
+		phase = "held"
+	case r.Stopped:
+		phase = "stopped"
 	}
 	procs := blank
 	if r.Processes >= 0 {
@@ -145,7 +152,7 @@ func (r *row) cells() []string {
 		session = session[:sessionShown]
 	}
 	return []string{
-		r.ID, string(r.Status), cmp.Or(session, blank), cmp.Or(phase, blank), cmp.Or(r.Error, r.call(), r.Why, blank),
+		cmp.Or(r.Tmux, r.ID), string(r.Status), cmp.Or(session, blank), cmp.Or(phase, blank), cmp.Or(r.Error, r.call(), r.Why, blank),
 		silent, left, procs, percentOf(r.Percent), bytesOf(r.Memory), ticked(r.Age), cmp.Or(shortPath(r.Workspace), blank),
 	}
 }
@@ -181,7 +188,7 @@ func (o *ops) rows(names []string) ([]row, error) {
 	past, lost := o.past(names)
 	ctx, cancel := asking()
 	defer cancel()
-	rows := make([]row, len(entries))
+	rows := make([]row, len(entries)) // none are an empty list, for whoever reads it as JSON
 	var all sync.WaitGroup
 	for i := range entries {
 		all.Go(func() { rows[i] = o.row(ctx, &entries[i]) })
@@ -195,7 +202,7 @@ func (o *ops) rows(names []string) ([]row, error) {
 	} else {
 		rows = append(rows, o.named...)
 	}
-	return append(past, rows...), errors.Join(err, lost, unseen)
+	return append(append([]row{}, past...), rows...), errors.Join(err, lost, unseen)
 }
 
 // past are the runs that are over, as far as they are wanted.
@@ -283,12 +290,13 @@ func (o *ops) row(ctx context.Context, e *registry.Entry) row {
 	}
 	r.Status, r.Session, r.Phase, r.Paused = s.State, cmp.Or(s.Session, e.Session), s.Phase, !s.Paused.IsZero()
 	r.Processes, r.Percent, r.CPU, r.Memory = s.Tree.Processes, s.Tree.Percent, s.Tree.CPU, s.Tree.Memory
-	r.Log = cmp.Or(s.Log, e.Log)
+	r.Log, r.Held = cmp.Or(s.Log, e.Log), !s.Held.IsZero()
 	if p := s.Reason; p != nil {
 		r.Calls, r.Behind, r.Silence, r.Limit, r.Deadline = p.OpenCalls, p.Background, p.Silence, p.Limit, p.Deadline
 		if !p.Deadline.IsZero() {
 			r.Left = monitor.Span(p.Deadline.Sub(p.At.Time))
 		}
+		r.Stopped = p.Evidence != nil && p.Evidence.Tree != nil && len(p.Evidence.Tree.Stopped) > 0
 	}
 	return r
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"cursor-wrap/internal/monitor"
-	"cursor-wrap/internal/registry"
 	"cursor-wrap/internal/tmux"
 	"cursor-wrap/internal/tree"
 )
@@ -102,9 +100,6 @@ func paneRow(l *tmux.Look) row {
 		if r.PID == 0 {
 			r.PID = s.PanePID
 		}
-	}
-	if l.State == registry.Failed && l.Exit != nil {
-		r.Why += fmt.Sprintf(" (exit status %d)", *l.Exit)
 	}
 	r.Age = monitor.Span(time.Since(r.Started.Time))
 	return r

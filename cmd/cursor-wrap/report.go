@@ -34,9 +34,9 @@ the agent's session (- is stdin), and writes what it tells:
   trace  Trace Event JSON, which ui.perfetto.dev opens
   json   all that the other forms are made of
 
-Secrets are masked: the values of environment variables whose names contain
-KEY, TOKEN, SECRET or PASSWORD, and what gives itself away as one. The log itself
-has them.`,
+Secrets are masked: the values of environment variables of this very call whose
+names contain KEY, TOKEN, SECRET or PASSWORD, and what gives itself away as one.
+The log itself has them.`,
 		Example: `  cursor-wrap report -o run.html run.jsonl
   cursor-wrap report --format md run.jsonl >> "$GITHUB_STEP_SUMMARY"
   cursor-wrap report --format trace -o trace.json run.jsonl`,

@@ -272,6 +272,7 @@ func perform(l tmux.Launch, std stdio, e *early) (int, error) {
 	if l.Prompt != nil {
 		s.prompts = []string{string(l.Prompt)}
 	}
+	e.args = append([]string{"start"}, words...) // what was called is what others are shown
 	return s.run(s.prompts, s.extra, std, e)
 }
 

@@ -209,6 +209,11 @@ func (m *Monitor) listening(at time.Time) time.Time {
 	return at
 }
 
+// Silent is how long nothing has come, as far as somebody listened.
+func (m *Monitor) Silent(at time.Time) time.Duration {
+	return max(0, m.listening(at).Sub(m.lastEvent))
+}
+
 // Phase is what the agent is doing, as far as the stream tells.
 func (m *Monitor) Phase() Phase {
 	switch {

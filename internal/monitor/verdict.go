@@ -88,7 +88,15 @@ func (m *Monitor) Judge(at time.Time) Verdict {
 // wrong or not: what is open, how long it is silent, when that will be too long.
 func (m *Monitor) Progress(at time.Time) *Reason {
 	kind, deadline := m.first()
-	return m.reason(at, &judgement{state: Fine, kind: kind, deadline: deadline})
+	j := judgement{state: Fine, kind: kind, deadline: deadline}
+	if m.policy.Confirm && kind != None && kind != Duration && len(m.tree.samples) > 0 {
+		j.finding = m.finding(at, kind, deadline)
+	}
+	r := m.reason(at, &j)
+	if past := !deadline.IsZero() && !at.Before(deadline); past && kind != None && kind != Duration {
+		r.Until = Millis{deadline.Add(m.policy.Busy)}
+	}
+	return r
 }
 
 // judgement is a verdict before it is put into words.
@@ -141,6 +149,9 @@ type Reason struct {
 	OpenCalls  []Call `json:"open_calls"`         // in the order of their start
 	Background []Call `json:"background"`         // the oldest first
 
+	// Until is when a run past its deadline is ended whatever its tree does; set
+	// by Progress alone.
+	Until    Millis    `json:"until,omitzero"`
 	Evidence *Evidence `json:"evidence,omitempty"` // of the tree; absent where it was not asked
 }
 

@@ -53,13 +53,20 @@ func (e *RefusedError) Error() string { return "run " + e.RunID + ": " + e.Reaso
 // Is makes what the run refuses to strangers fs.ErrPermission.
 func (e *RefusedError) Is(target error) bool { return target == fs.ErrPermission && e.Code == 403 }
 
+// late is a deadline that has passed, in words for people.
+type late struct{}
+
+func (late) Error() string { return "it took too long" }
+
+func (late) Is(target error) bool { return target == context.DeadlineExceeded }
+
 // silent is a run that does not answer.
 func (c *Client) silent(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return &RefusedError{c.entry.RunID, 403, denial(c.entry.UID)}
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("it took too long: %w", context.DeadlineExceeded)
+		err = late{}
 	}
 	return fmt.Errorf("run %s does not answer: %w", c.entry.RunID, err)
 }

@@ -267,7 +267,7 @@ func (f *fake) Status(ctx context.Context) (Status, error) {
 
 func (f *fake) Tree(ctx context.Context) (Tree, error) {
 	s, err := f.Status(ctx)
-	return Tree{Status: s, Held: "tree"}, err
+	return Tree{Status: s, Containment: "tree"}, err
 }
 
 func (f *fake) Kill(by int, now bool) error             { return f.note("kill by %d, now %v", by, now) }

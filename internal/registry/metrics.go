@@ -115,6 +115,7 @@ func (x *exposition) states(s *Status) {
 		x.sample("cursor_wrap_status", number(state == s.State), "status", string(state))
 	}
 	x.gauge("cursor_wrap_paused", "Whether the agent is frozen.", number(!s.Paused.IsZero()))
+	x.gauge("cursor_wrap_held", "Whether nobody reads the run's standard output, or the log's disk stands still: no deadline ends such a run.", number(!s.Held.IsZero()))
 }
 
 func number(is bool) float64 {
@@ -158,7 +159,7 @@ func (x *exposition) progress(s *Status) {
 	if r.Limit > 0 {
 		x.gauge("cursor_wrap_silence_limit_seconds", "How long the present phase may last.", time.Duration(r.Limit).Seconds())
 	}
-	x.gauge("cursor_wrap_deadline_seconds", "Time until the next deadline; negative once it has passed.", seconds(r.Deadline.Time, s.At.Time))
+	x.gauge("cursor_wrap_deadline_seconds", "Time until the next deadline; negative once it has passed.", seconds(r.Deadline.Time, r.At.Time)) // in a pause its time stands still
 	x.openCalls(r.OpenCalls)
 }
 

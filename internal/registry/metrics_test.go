@@ -106,6 +106,7 @@ func busy() (Entry, Status) {
 		Tree:   Usage{Processes: 4, CPU: tree.Span(1500 * time.Millisecond), Percent: 150, Memory: 1 << 30},
 		Self:   Usage{Processes: 2, CPU: tree.Span(20 * time.Millisecond), Percent: 0.1, Memory: 15 << 20},
 		Reason: &monitor.Reason{
+			At:      monitor.Millis{Time: at}, // which stands still in a pause
 			Silence: monitor.Span(2500 * time.Millisecond), Limit: monitor.Span(time.Minute), Deadline: monitor.Millis{Time: at.Add(-1500 * time.Millisecond)},
 			OpenCalls: []monitor.Call{
 				{Tool: "shell", Argument: "make secret", Elapsed: monitor.Span(5 * time.Second)},
@@ -124,7 +125,7 @@ func TestMetrics(t *testing.T) {
 	all := parse(t, page)
 	want := map[string]float64{
 		"info run_id=3f2a|session_id=s-1|version=v1|workspace=/w\\x \"y\"\nz�": 1,
-		"up": 1, "start_time_seconds": 1770000000.5, "paused": 1, "status status=working": 1, "status status=idle": 0,
+		"up": 1, "start_time_seconds": 1770000000.5, "paused": 1, "held": 0, "status status=working": 1, "status status=idle": 0,
 		"turns_total": 2, "restarts_total": 1, "hangs_total": 1, "lines_total": 10, "bytes_total": 12345678901, "stderr_bytes_total": 5,
 		"tool_calls_total": 3, "log_records_lost_total": 2, "open_tool_calls": 3, "background_tasks": 1,
 		"silence_seconds": 2.5, "silence_limit_seconds": 60, "deadline_seconds": -1.5,

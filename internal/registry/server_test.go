@@ -409,7 +409,7 @@ func TestClient(t *testing.T) {
 	if got, err := c.Status(ctx); err != nil || got.RunID != "3f2a" || got.Reason.Silence != silence {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := c.Tree(ctx); err != nil || got.Held != "tree" {
+	if got, err := c.Tree(ctx); err != nil || got.Containment != "tree" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := c.Metrics(ctx); err != nil || !strings.Contains(string(got), "cursor_wrap_up 1\n") {

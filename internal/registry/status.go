@@ -33,6 +33,11 @@ type Status struct {
 	Paused   monitor.Millis `json:"paused"`
 	PausedBy int            `json:"paused_by"`
 
+	// Held is since when nobody reads our stdout, or the log's disk stands
+	// still, 0 while neither is so. No deadline comes closer meanwhile, so
+	// nobody but who looks will notice.
+	Held monitor.Millis `json:"held"`
+
 	Turn     int `json:"turn"` // from 1; 0 before the first
 	Restarts int `json:"restarts"`
 
@@ -68,11 +73,11 @@ type Usage struct {
 // Tree is the agent's tree, process by process.
 type Tree struct {
 	Status
-	Activity *tree.Activity   `json:"activity,omitempty"` // with what each process waits for; absent between turns
-	Guard    Ref              `json:"guard"`
-	Held     string           `json:"containment"`
-	Leaf     string           `json:"leaf"`
-	Cgroup   map[string]int64 `json:"cgroup,omitempty"` // what the leaf counts, by file and key: "cpu.stat usage_usec", "pids.current"
+	Activity    *tree.Activity   `json:"activity,omitempty"` // with what each process waits for; absent between turns
+	Guard       Ref              `json:"guard"`
+	Containment string           `json:"containment"`
+	Leaf        string           `json:"leaf"`
+	Cgroup      map[string]int64 `json:"cgroup,omitempty"` // what the leaf counts, by file and key: "cpu.stat usage_usec", "pids.current"
 }
 
 // Backend is the run behind the socket. Its methods are called from many

@@ -35,6 +35,7 @@ type View struct {
 	Ending   bool            // the tree is being torn down
 	Paused   time.Time       // since when it is; zero while it is not
 	PausedBy int             // the uid of who asked for it
+	Held     time.Time       // since when the reader of our stdout, or the log's disk, holds us up; zero while nobody does
 	Calls    []tree.Call     // the open ones and the background work, for finding who runs them
 	Counts   Counts
 }
@@ -46,7 +47,7 @@ func (c *Control) View(ctx context.Context) (v View, err error) {
 		at := t.moment(now)
 		v = View{
 			At: now, Progress: t.mon.Progress(at), Ending: t.ladder, Paused: t.paused, PausedBy: t.pausedBy,
-			Calls: t.calls(at), Counts: t.report.Counts,
+			Held: t.pump.heldSince(now), Calls: t.calls(at), Counts: t.report.Counts,
 		}
 	})
 	return v, err

@@ -67,6 +67,9 @@ func TestAPauseCountsForNoDeadline(t *testing.T) {
 	}, func(r *rig) {
 		r.outcome(Hang, 2)
 		r.took(10*time.Hour + 30*time.Second + secondLook)
+		if got := r.report.Silence; got < time.Minute || got > time.Minute+time.Second {
+			t.Errorf("the longest silence was %s, want a minute", got)
+		}
 		if !slices.Equal(*notes, []string{"paused", "resumed"}) {
 			t.Error(*notes)
 		}

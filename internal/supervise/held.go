@@ -90,11 +90,23 @@ func (t *turn) hold(from, to time.Time, by string) {
 // pumpHeld tells of the time in which the disk or the reader of stdout has held
 // the pump up so far.
 func (t *turn) pumpHeld(now time.Time) {
-	if since := t.pump.busy.Load(); since != 0 {
+	if from := t.pump.heldSince(now); !from.IsZero() {
+		t.hold(from, now, "reader of stdout or log disk")
+	}
+}
+
+// heldSince is since when the disk or the reader of stdout has held the pump up;
+// zero while it is not, or for no time to speak of.
+func (p *pump) heldSince(now time.Time) time.Time {
+	if p == nil { // nobody reads yet
+		return time.Time{}
+	}
+	if since := p.busy.Load(); since != 0 {
 		if from := time.UnixMilli(since).UTC(); now.Sub(from) >= held {
-			t.hold(from, now, "reader of stdout or log disk")
+			return from
 		}
 	}
+	return time.Time{}
 }
 
 // lookAgain reports whether a verdict may be acted on: all that was received up

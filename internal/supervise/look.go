@@ -124,6 +124,11 @@ func (t *turn) judge(at time.Time) {
 		}
 		v = t.mon.Judge(t.judged)
 	}
+	t.act(&v)
+}
+
+// act does what a verdict says.
+func (t *turn) act(v *monitor.Verdict) {
 	t.judged = time.Time{}
 	now := t.Now()
 	switch v.State {

@@ -18,6 +18,8 @@ func (t *turn) batch(b *batch, ok bool) {
 		t.onEOF()
 		return
 	}
+	t.expire(b.at)
+	t.silence(b.at)
 	for i := range b.events {
 		t.report.Counts.Lines += int64(b.events[i].lines)
 		t.observe(b.at, &b.events[i].Event)
@@ -30,7 +32,6 @@ func (t *turn) batch(b *batch, ok bool) {
 		}
 		t.hold(b.at, b.until, by)
 	}
-	t.silence(b.at)
 	t.seen, t.stale = b.at, true
 	if b.err != nil {
 		t.stdoutFailed(b.err)
@@ -48,13 +49,20 @@ func (t *turn) batch(b *batch, ok bool) {
 	}
 }
 
+// expire ends a run whose time is up before it hears what came later: at that
+// moment nobody had said it.
+func (t *turn) expire(at time.Time) {
+	if t.judged.IsZero() || !at.After(t.judged) || t.ladder {
+		return
+	}
+	if v := t.mon.Judge(t.judged); v.State == monitor.Overdue {
+		t.act(&v)
+	}
+}
+
 // silence notes the longest time without a byte in which we listened.
 func (t *turn) silence(now time.Time) {
-	since := t.seen
-	if since.Before(t.held) {
-		since = t.held
-	}
-	t.report.Silence = max(t.report.Silence, now.Sub(since))
+	t.report.Silence = max(t.report.Silence, t.mon.Silent(now))
 }
 
 func (t *turn) observe(at time.Time, ev *events.Event) {

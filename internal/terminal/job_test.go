@@ -127,6 +127,7 @@ func suspendInTurn(p *person, term string) {
 	if term == "xterm" {
 		p.sees("at work")
 	}
+	p.waitsForKeys()
 	p.types("\x1a")
 	p.sees("key suspend")
 	p.sees("Stopped")

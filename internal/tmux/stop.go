@@ -61,7 +61,9 @@ func (s *Server) close(ctx context.Context, session *Session, r *Record) error {
 	if _, err := s.ask(ctx, "kill-session", "-t", session.ID); err != nil && !errors.Is(err, errNoServer) {
 		return err
 	}
-	for over := time.Now().Add(paneTime); gone == nil && process.Alive(shell.PID, shell.Start) && time.Now().Before(over); {
+	ctx, cancel := context.WithTimeout(ctx, paneTime)
+	defer cancel()
+	for gone == nil && process.Alive(shell.PID, shell.Start) && ctx.Err() == nil {
 		pause(ctx, 5*time.Millisecond)
 	}
 	return nil
