@@ -95,6 +95,9 @@ func (r *rig) tmux(words ...string) string {
 func (r *rig) session(name string, words ...string) {
 	r.Helper()
 	r.tmux(append([]string{"new-session", "-d", "-x", "80", "-y", "24", "-s", name}, words...)...)
+	if len(words) == 1 && strings.HasPrefix(words[0], "sleep ") {
+		r.runs(name, 1) // the shell that tmux starts for it has become that
+	}
 }
 
 // types sends a line to the session.

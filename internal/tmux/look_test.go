@@ -227,11 +227,13 @@ func TestOfAllPanesTheActiveOneCounts(t *testing.T) {
 	r.session("many", "/bin/sh", "-i")
 	first := r.pane("many")
 	r.tmux("split-window", "-t", first, "sleep 1000")
+	r.runs("many", 1)
 	r.looks("many", Options{}).is(t, registry.Idle, unchanged, unknown)
 	r.tmux("select-pane", "-t", first)
 	r.shows("many", "$")
 	r.looks("many", Options{}).is(t, registry.Completed, childless, unknown)
 	r.tmux("new-window", "-t", "=many:", "sleep 1000")
+	r.runs("many", 1)
 	r.looks("many", Options{}).is(t, registry.Idle, unchanged, unknown)
 }
 
