@@ -126,16 +126,34 @@ func (r *rig) shows(name, text string) {
 // runs waits until so many processes run in the pane.
 func (r *rig) runs(name string, n int) {
 	r.Helper()
-	all, _ := r.Sessions(r.Context())
-	pane := Named(all, name).PanePID
-	r.until("what runs", func() bool {
-		p, err := process.Find(pane)
-		if err != nil {
-			return false
+	r.until("what runs", func() bool { return r.running(name) == n })
+}
+
+// interrupts ends what runs in the pane. A command that its shell has not yet
+// put into the foreground does not get the key.
+func (r *rig) interrupts(name string) {
+	r.Helper()
+	r.until("what was interrupted", func() bool {
+		if r.running(name) == 0 {
+			return true
 		}
-		now, err := running(p)
-		return err == nil && len(now) == n
+		r.tmux("send-keys", "-t", r.pane(name), "C-c")
+		return false
 	})
+}
+
+// running is how many processes run in the pane; -1 unknown.
+func (r *rig) running(name string) int {
+	all, _ := r.Sessions(r.Context())
+	p, err := process.Find(Named(all, name).PanePID)
+	if err != nil {
+		return -1
+	}
+	now, err := running(p)
+	if err != nil {
+		return -1
+	}
+	return len(now)
 }
 
 func (r *rig) exists(path string) {
