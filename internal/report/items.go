@@ -217,6 +217,7 @@ func (t *turn) completed(at time.Time, c *events.Call, line []byte, index int) {
 	switch item.Status = "ok"; {
 	case c.Background:
 		item.Status, item.Detail = "background", ""
+		item.Exit = nil // that of its going there: nothing has ended yet
 		t.goesOn(at, c, item.Title, index)
 	case failed:
 		item.Status = "failed"

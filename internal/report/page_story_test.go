@@ -56,7 +56,7 @@ func (s *teller) call(from, to float64, tool, title, status string, wait float64
 	if status != "open" {
 		it.Last = s.event(to, "tool_call/completed", map[string]any{"call_id": name, "stdout": "one line\nand another\n\ttabbed", "big": json.Number("12345678901234567890")})
 	}
-	if tool == "shell" && status != "open" {
+	if tool == "shell" && (status == "ok" || status == "failed") {
 		code := 0
 		if status == "failed" {
 			code = 1
