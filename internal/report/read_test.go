@@ -356,11 +356,61 @@ func TestMarks(t *testing.T) {
 		s.record(2, "fine_thing")
 		s.record(3, "signal", slog.String("signal", "SIGINT"), slog.Int("count", 2))
 	})
+	checkMarks(t, s, "WARN odd thing: so it is", "INFO told to stop by SIGINT, again")
+}
+
+func checkMarks(t *testing.T, s *Story, want ...string) {
+	t.Helper()
 	var got []string
 	for _, m := range s.Marks {
 		got = append(got, m.Level+" "+m.Text)
 	}
-	if want := []string{"WARN odd thing: so it is", "INFO told to stop by SIGINT, again"}; !slices.Equal(got, want) {
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Who paused or ended it is a number, and may not be known.
+func TestMarksOfControl(t *testing.T) {
+	s := story(t, nil, func(s *scribe) {
+		s.run(monitor.Default())
+		s.record(1, "paused", slog.Int("by", 0))
+		s.record(2, "unpaused", slog.Int("by", 1000))
+		s.record(3, "paused")
+		s.record(4, "unpaused")
+		s.record(5, "killed", slog.Int("by", 0), slog.Bool("now", false))
+		s.record(6, "killed", slog.Int("by", 0), slog.Bool("now", true))
+	})
+	checkMarks(t, s, "INFO paused by uid 0", "INFO let go on by uid 1000", "INFO paused", "INFO let go on", "INFO told to end by uid 0", "INFO told to end by uid 0, at once")
+}
+
+// A shell's call can say how long it may take; of others nobody expects it.
+func TestUndeclared(t *testing.T) {
+	s := story(t, nil, func(s *scribe) {
+		s.run(monitor.Default())
+		for _, tool := range []string{"read", "shell", ""} {
+			s.log.Record(at(1), slog.LevelWarn, "undeclared_timeout", slog.String("tool", tool), slog.String("argument", "x"))
+		}
+	})
+	checkMarks(t, s, `WARN shell "x" declared no wait; the tool timeout counts for it`)
+}
+
+// The exit code of a call that went to the background is not that of its work.
+func TestBackgroundHasNoExit(t *testing.T) {
+	s := story(t, nil, func(s *scribe) {
+		s.run(monitor.Default())
+		s.line(1, callLine("a", "make", 9000))
+		s.line(2, endLine("a", `{"success":{"shellId":"7","exitCode":0},"isBackground":true}`))
+		s.line(3, callLine("b", "make", 9000))
+		s.line(4, endLine("b", `{"success":{"exitCode":0}}`))
+	})
+	var got []string
+	for i := range s.Items {
+		if s.Items[i].Lane == Tool {
+			got = append(got, fated(&s.Items[i]))
+		}
+	}
+	if want := []string{"background", "ok, exit 0"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -80,6 +80,9 @@ func (r *reader) decision(at time.Time, rec *journal.Record) {
 	if rec.Msg == "log_gap" {
 		r.story.Lost += max(f.num("records"), 0)
 	}
+	if of := f.str("tool"); rec.Msg == "undeclared_timeout" && of != "shell" {
+		return // a read or a search has no wait to declare
+	}
 	if text != "" || rec.Level >= slog.LevelWarn {
 		r.mark(at, rec, text, f)
 	}
@@ -146,20 +149,30 @@ func (r *reader) span(at time.Time, msg string, f fields) bool {
 		r.hold(f)
 	case "paused":
 		if r.paused == nil {
-			r.paused = &Item{Lane: Paused, Start: monitor.Millis{Time: at}, Title: "paused by uid " + f.str("by"), Turn: r.last(), First: -1, Last: -1}
+			r.paused = &Item{Lane: Paused, Start: monitor.Millis{Time: at}, Title: "paused" + who(f), Turn: r.last(), First: -1, Last: -1}
 		}
+		return false // it is a mark, too
 	case "unpaused":
 		if p := r.paused; p != nil {
 			p.End = monitor.Millis{Time: at}
-			p.Detail = "let go on by uid " + f.str("by")
+			p.Detail = "let go on" + who(f)
 			r.story.Items, r.paused = append(r.story.Items, *p), nil
 		}
+		return false
 	case "teardown":
 		r.teardown(at, f)
 	default:
 		return false
 	}
 	return true
+}
+
+// who says on whose word something was done, where the record knows.
+func who(f fields) string {
+	if by := f.str("by"); by != "" {
+		return " by uid " + by
+	}
+	return ""
 }
 
 // last is the index of the newest turn.
@@ -299,11 +312,15 @@ func told(msg string, f fields) (text string, known bool) {
 		}
 		return text, true
 	case "killed":
-		text = "uid " + f.str("by") + " asked to end it"
+		text = "told to end" + who(f)
 		if f.str("now") == "true" {
-			text += " at once"
+			text += ", at once"
 		}
 		return text, true
+	case "paused":
+		return "paused" + who(f), true
+	case "unpaused":
+		return "let go on" + who(f), true
 	case "restart":
 		return fmt.Sprintf("trying again, attempt %s of %s, after: %s", f.str("attempt"), f.str("most"), f.str("after")), true
 	case "agent_exit":

@@ -180,7 +180,7 @@ func (t *turn) decision(at time.Time, msg string, f fields) {
 	case "signal":
 		t.cause("signal", "stopped by "+f.str("signal"))
 	case "killed":
-		t.cause("signal", "ended by uid "+f.str("by")+", who asked for it")
+		t.cause("signal", "told to end"+who(f))
 	case "limit_exceeded":
 		t.cause("error", f.str("summary"))
 	case "spawn_failed":
