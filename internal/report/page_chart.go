@@ -33,7 +33,7 @@ func (d *drawing) charts() {
 	}
 	curve := func(name, kind, top string, of func(*Sample) float64) {
 		if m := most(of); m > 0 {
-			d.chartLane(name, kind, "max "+top, d.sampled(of, m), fmt.Sprintf("%s, at most %s", name, top))
+			d.chartLane(name, "max "+top, fmt.Sprintf("%s, at most %s", name, top), curved(kind, d.sampled(of, m)))
 		}
 	}
 	cpu := func(s *Sample) float64 { return s.Percent }
@@ -61,25 +61,34 @@ func (d *drawing) sampled(of func(*Sample) float64, top float64) []point {
 	return all
 }
 
-// chartLane draws an area below a curve.
-func (d *drawing) chartLane(name, kind, top string, points []point, said string) {
+// chartLane draws something of its own height below its name.
+func (d *drawing) chartLane(name, more, said string, drawn part) {
 	d.y += laneGap
 	y := d.y
 	d.names = append(d.names,
 		el("line", class("edge"), attr{"x2", "100%"}, num("y1", y-3), num("y2", y-3)),
 		el("text", num("x", 0), num("y", y+15), text(name)),
-		el("text", class("faint"), num("x", 0), num("y", y+30), text(top)))
+		el("text", class("faint"), num("x", 0), num("y", y+30), text(more)))
 	d.back = append(d.back, el("line", class("edge"), attr{"x2", "100%"}, num("y1", y-3), num("y2", y-3)))
-	line := polyline(points)
-	first, last := points[0].x*sheetWide, points[len(points)-1].x*sheetWide
-	area := fmt.Sprintf("%sL%.0f %dL%.0f %dZ", line, last, sheetHigh, first, sheetHigh)
-	d.tracks = append(d.tracks, el("svg", class("chart "+kind), num("y", y), attr{"width", "100%"}, num("height", chartHeight),
+	d.tracks = append(d.tracks, el("svg", class("chart"), num("y", y), attr{"width", "100%"}, num("height", chartHeight),
 		attr{"viewBox", fmt.Sprintf("0 -4 %d %d", sheetWide, sheetHigh+8)}, attr{"preserveAspectRatio", "none"},
 		attr{"role", "img"}, attr{"aria-label", said},
-		el("title", text(said)),
-		el("path", class("area"), attr{"d", area}),
-		el("path", class("line"), attr{"d", line})))
+		el("title", text(said)), drawn))
 	d.y = y + chartHeight
+}
+
+// curved are curves with the area below them.
+func curved(kind string, curves ...[]point) part {
+	var area, line strings.Builder
+	for _, points := range curves {
+		first, last := points[0].x*sheetWide, points[len(points)-1].x*sheetWide
+		one := polyline(points)
+		line.WriteString(one)
+		fmt.Fprintf(&area, "%sL%.0f %dL%.0f %dZ", one, last, sheetHigh, first, sheetHigh)
+	}
+	return el("g", class(kind),
+		el("path", class("area"), attr{"d", area.String()}),
+		el("path", class("line"), attr{"d", line.String()}))
 }
 
 func polyline(points []point) string {
@@ -93,44 +102,46 @@ func polyline(points []point) string {
 	return b.String()
 }
 
-// timeLeft draws the deadlines as they moved: full when a wait began, empty when
-// it was over. Where there was none the curve lies at the bottom.
+// timeLeft draws the deadlines as they moved: full when a wait began, empty from
+// the deadline on. Where there was none the curve has a gap.
 func (d *drawing) timeLeft() {
-	points := d.left()
-	if len(points) > 1 {
-		d.chartLane("Time left", "left", "to deadline", points,
-			"Time left until the deadline, as a part of what there was: "+many(len(d.Deadlines), "deadline")+" one after the other")
+	left := d.left()
+	if len(left.curves) == 0 {
+		return
 	}
+	var late parts
+	for _, one := range left.late {
+		late = append(late, el("rect", class("late"), attr{"x", sheet(one.from)}, attr{"width", sheet(one.to - one.from)}, num("y", 0), num("height", sheetHigh)))
+	}
+	d.chartLane("Time left", "to deadline",
+		"Time left until the deadline, as a part of what there was: "+many(len(d.Deadlines), "deadline")+" one after the other",
+		parts{late, curved("left", left.curves...)})
 }
 
-// left are the points of that curve. Of those that fall on the same place the
-// lowest counts.
-func (d *drawing) left() []point {
-	var all []point
-	add := func(at time.Time, y float64) {
-		x, n := d.share(at), len(all)
-		if n > 2 && x-all[n-2].x < hair/2 {
-			all[n-2].y, all[n-1] = min(all[n-2].y, all[n-1].y), point{x, y}
-			return
-		}
-		all = append(all, point{x, y})
-	}
+// sheet is a share of the width on the sheet of a chart.
+func sheet(x float64) string { return strconv.FormatFloat(x*sheetWide, 'f', 0, 64) }
+
+// remaining is how much time was left: curves with gaps between them, and where
+// it was waited for after the deadline.
+type remaining struct {
+	curves [][]point
+	late   []stretch
+}
+
+// stretch is a part of the width.
+type stretch struct{ from, to float64 }
+
+// left goes through the deadlines. The same one may be told of several times.
+func (d *drawing) left() *remaining {
+	r := &remaining{}
 	var since, until time.Time
 	for i := range d.Deadlines {
 		one := &d.Deadlines[i]
-		end := d.start.Add(d.span)
-		if i+1 < len(d.Deadlines) {
-			end = d.Deadlines[i+1].At.Time
-		} else if !d.Run.End.IsZero() {
-			end = d.Run.End.Time
-		}
 		if one.Until.IsZero() {
-			add(one.At.Time, 0)
-			add(end, 0)
 			until = time.Time{}
 			continue
 		}
-		if !one.Until.Equal(until) { // the same one as before goes on
+		if !one.Until.Equal(until) {
 			since, until = one.At.Time, one.Until.Time
 		}
 		part := func(at time.Time) float64 {
@@ -140,8 +151,65 @@ func (d *drawing) left() []point {
 			}
 			return min(max(float64(until.Sub(at))/float64(whole), 0), 1)
 		}
-		add(one.At.Time, part(one.At.Time))
-		add(end, part(end))
+		from, end := one.At.Time, d.counted(i)
+		r.begin(d.share(from), part(from))
+		if until.After(from) && until.Before(end) {
+			r.add(d.share(until), 0)
+		}
+		r.add(d.share(end), part(end))
+		if until.Before(end) {
+			r.waited(d.share(later(from, until)), d.share(end))
+		}
 	}
-	return all
+	return r
+}
+
+// counted is until when a deadline did.
+func (d *drawing) counted(i int) time.Time {
+	switch {
+	case i+1 < len(d.Deadlines):
+		return d.Deadlines[i+1].At.Time
+	case !d.Run.End.IsZero():
+		return d.Run.End.Time
+	}
+	return d.start.Add(d.span)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// begin goes on with the last curve, or begins another where a gap can be seen.
+func (r *remaining) begin(x, y float64) {
+	if n := len(r.curves); n > 0 {
+		if last := r.curves[n-1]; x-last[len(last)-1].x < hair {
+			r.add(x, y)
+			return
+		}
+	}
+	r.curves = append(r.curves, []point{{x, y}})
+}
+
+// add puts a point on the last curve. Of those that fall on the same place the
+// lowest counts.
+func (r *remaining) add(x, y float64) {
+	curve := &r.curves[len(r.curves)-1]
+	if n := len(*curve); n > 2 && x-(*curve)[n-2].x < hair/2 {
+		(*curve)[n-2].y = min((*curve)[n-2].y, (*curve)[n-1].y)
+		(*curve)[n-1] = point{x, y}
+		return
+	}
+	*curve = append(*curve, point{x, y})
+}
+
+// waited notes a time past the deadline.
+func (r *remaining) waited(from, to float64) {
+	if n := len(r.late); n > 0 && from-r.late[n-1].to < hair {
+		r.late[n-1].to = to
+		return
+	}
+	r.late = append(r.late, stretch{from, to})
 }

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"cursor-wrap/internal/monitor"
@@ -476,18 +477,48 @@ func TestMomentIsSeen(t *testing.T) {
 	}
 }
 
+// TestTimeLeft: the time left is nothing from the deadline on, and without one
+// there is none.
 func TestTimeLeft(t *testing.T) {
-	s := &Story{Run: Run{Start: millis(0), End: millis(100)}, Deadlines: []Deadline{
-		{millis(0), millis(60), monitor.Starting}, {millis(30), millis(90), monitor.Thinking},
-		{millis(60), millis(90), monitor.Thinking}, {millis(90), monitor.Millis{}, monitor.Draining},
-	}}
-	d := &drawing{page: &page{Story: s, axis: newAxis(s)}}
-	var got []string
-	for _, one := range d.left() {
-		got = append(got, fmt.Sprintf("%.2f", one.y))
-	}
-	if want := "1.00 0.50 1.00 0.50 0.50 0.00 0.00 0.00"; strings.Join(got, " ") != want {
-		t.Errorf("left: %v, want %s", got, want)
+	none := monitor.Millis{}
+	for _, row := range []struct {
+		name      string
+		deadlines []Deadline
+		want      string // moments and parts of curves, then what was waited past them
+	}{
+		{"they move, and end", []Deadline{
+			{millis(0), millis(60), monitor.Starting}, {millis(30), millis(90), monitor.Thinking},
+			{millis(60), millis(90), monitor.Thinking}, {millis(90), none, monitor.Draining},
+		}, "0:1.00 30:0.50 30:1.00 60:0.50 60:0.50 90:0.00"},
+		{"one is passed by half", []Deadline{{millis(0), millis(30), monitor.Thinking}, {millis(60), none, monitor.Draining}},
+			"0:1.00 30:0.00 60:0.00 late 30-60"},
+		{"passed, and told again", []Deadline{{millis(0), millis(30), monitor.Thinking}, {millis(40), millis(30), monitor.Thinking}, {millis(60), millis(90), monitor.Thinking}},
+			"0:1.00 30:0.00 40:0.00 40:0.00 60:0.00 60:1.00 90:0.00 100:0.00 late 30-60 late 90-100"},
+		{"none for a while", []Deadline{{millis(0), millis(40), monitor.Thinking}, {millis(20), none, monitor.Tools}, {millis(50), millis(150), monitor.Thinking}},
+			"0:1.00 20:0.50 | 50:1.00 100:0.50"},
+		{"never one", []Deadline{{millis(0), none, monitor.Tools}}, ""},
+	} {
+		s := &Story{Run: Run{Start: millis(0), End: millis(100)}, Deadlines: row.deadlines}
+		d := &drawing{page: &page{Story: s, axis: newAxis(s)}}
+		left := d.left()
+		when := func(x float64) string {
+			return fmt.Sprintf("%.0f", (d.start.Sub(d.zero) + time.Duration(x*float64(d.span))).Seconds())
+		}
+		var got []string
+		for i, curve := range left.curves {
+			if i > 0 {
+				got = append(got, "|")
+			}
+			for _, one := range curve {
+				got = append(got, fmt.Sprintf("%s:%.2f", when(one.x), one.y))
+			}
+		}
+		for _, one := range left.late {
+			got = append(got, "late "+when(one.from)+"-"+when(one.to))
+		}
+		if got := strings.Join(got, " "); got != row.want {
+			t.Errorf("%s: left: %s, want %s", row.name, got, row.want)
+		}
 	}
 }
 

@@ -96,7 +96,7 @@ func legend() part {
 	list := el("ul", class("legend"), attr{"aria-label", "Legend"})
 	for _, one := range []struct{ kind, name string }{
 		{"ok", "ok"}, {"failed", "failed"}, {"open", "never ended"}, {"behind", "background"},
-		{"silence", "silence"}, {"held", "not counted"}, {"declared", "declared wait"}, {"due", "deadline"},
+		{"silence", "silence"}, {"held", "not counted"}, {"declared", "declared wait"}, {"due", "deadline"}, {"late", "waited past it"},
 	} {
 		list.inner = append(list.inner, el("li", el("i", class("swatch "+one.kind)), text(one.name)))
 	}
