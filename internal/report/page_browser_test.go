@@ -123,6 +123,12 @@ func escaped(s string) string {
 // when it ends.
 func start(t *testing.T, args ...string) <-chan string {
 	t.Helper()
+	return startWith(t, nil, args...)
+}
+
+// startWith is start for a browser that is told what to do over these files.
+func startWith(t *testing.T, files []*os.File, args ...string) <-chan string {
+	t.Helper()
 	chromium := browser(t)
 	profile := t.TempDir()
 	args = append([]string{"--headless", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -133,7 +139,7 @@ func start(t *testing.T, args ...string) <-chan string {
 	}
 	var out strings.Builder
 	cmd := exec.Command(chromium, args...)
-	cmd.Stdout = &out
+	cmd.Stdout, cmd.ExtraFiles = &out, files
 	cmd.WaitDelay = 10 * time.Second // a child may hold the pipe
 	cmd.Env = append(os.Environ(), "HOME="+profile, "XDG_CONFIG_HOME="+profile, "XDG_CACHE_HOME="+profile)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -235,6 +241,9 @@ func TestBrowserKeys(t *testing.T) {
 		await until(() => $("panel").open && $("panel-title").textContent);
 		await closePanel();
 		await until(() => here() === titles.at(-1));
+		$("tracks").focus(); // as a click beside the items does
+		press("ArrowRight");
+		const again = here();
 
 		const body = () => getComputedStyle(document.body).backgroundColor;
 		$("theme").click(); const dark = body();
@@ -246,7 +255,7 @@ func TestBrowserKeys(t *testing.T) {
 		const rows = () => [...document.querySelectorAll("#calls tbody tr")].filter((r) => r.offsetParent).length;
 		const few = rows();
 		document.querySelector("#calls .all").click();
-		return { titles, stops, still, fit, near, back, dark, light, sorted, few, all: rows() };
+		return { titles, again, stops, still, fit, near, back, dark, light, sorted, few, all: rows() };
 	`, true)
 	titles := saw["titles"].([]any)
 	begins := []string{"Turn 1,", "Turn 2,", "Turn 1,", "Turn 5,", "agent started", "Assistant:", "agent started", "agent started"}
@@ -255,7 +264,7 @@ func TestBrowserKeys(t *testing.T) {
 			t.Errorf("key %d leads to %q, want %q", i, got, want)
 		}
 	}
-	if titles[6] != titles[4] || titles[7] == titles[6] {
+	if titles[6] != titles[4] || titles[7] == titles[6] || saw["again"] != titles[7] {
 		t.Errorf("the keys lead to %q", titles)
 	}
 	if saw["stops"] != 1.0 || saw["still"] != 1.0 {

@@ -65,7 +65,7 @@ func (p *page) timeline() part {
 		el("div", class("timeline"),
 			el("svg", class("names"), num("height", height), attr{"aria-hidden", "true"}, d.names),
 			el("div", class("scroller"), id("scroller"), attr{"tabindex", "-1"},
-				el("svg", id("tracks"), class("tracks"), num("height", height), attr{"role", "group"}, attr{"aria-label", "Timeline"},
+				el("svg", id("tracks"), class("tracks"), num("height", height), attr{"role", "group"}, attr{"aria-label", "Timeline"}, attr{"tabindex", "-1"},
 					stripes(), d.back, d.ticks.part(), d.tracks, d.lines, d.labels.part())),
 		),
 		legend(),

@@ -381,10 +381,12 @@
     ArrowUp: (list, i, lane) => lanes[lane - 1] && nearest(lanes[lane - 1], shareOf(list[i])),
   };
 
-  tracks?.addEventListener("keydown", (e) => {
-    const item = e.target.closest(".bar");
+  // Who has clicked beside the items, or got to the scroller, walks on from where he was.
+  scroller?.addEventListener("keydown", (e) => {
+    const at = e.target.closest(".bar"), item = at || tracks.querySelector(".bar[tabindex='0']");
     if (!item || e.ctrlKey || e.metaKey || e.altKey) return;
-    if (e.key === "Enter" || e.key === " ") open(item);
+    if (!at && (walks[e.key] || e.key === "Enter" || e.key === " ")) walkTo(item);
+    else if (e.key === "Enter" || e.key === " ") open(item);
     else if (e.key === "+" || e.key === "=") setZoom(zoom * 1.6, shareOf(item));
     else if (e.key === "-") setZoom(zoom / 1.6, shareOf(item));
     else if (e.key === "0") setZoom(1);
