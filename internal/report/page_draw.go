@@ -23,7 +23,7 @@ func (d *drawing) lane(l *lane) {
 			d.markLabel(b, y, before[i], next[i])
 			continue
 		}
-		g.inner = append(g.inner, shade(b, y), d.bar(b, y), due(b, y))
+		g.inner = append(g.inner, shade(b, y), d.bar(b, y), strip(b, y), due(b, y))
 		d.barLabel(b, y)
 	}
 	d.tracks = append(d.tracks, g)
@@ -34,13 +34,11 @@ func (l *lane) said() string {
 	n, failed := 0, 0
 	for i := range l.bars {
 		n += len(l.bars[i].things)
-		if l.bars[i].kind == "failed" {
-			failed++
-		}
+		failed += l.bars[i].failed
 	}
 	s := fmt.Sprintf("%s: %d", l.name, n)
 	if failed > 0 {
-		s += ", some of them failed"
+		s += fmt.Sprintf(", %d of them failed", failed)
 	}
 	return s
 }
@@ -71,7 +69,7 @@ func (d *drawing) item(name string, b *bar, all ...part) part {
 	}
 	title := b.title
 	if len(b.things) > 1 {
-		title = fmt.Sprintf("%d close together, the first: %s", len(b.things), b.title)
+		title = fmt.Sprintf("%s, close together; the first: %s", b.several(), b.title)
 	}
 	e := el(name, append(parts{class("bar " + b.kind), attr{"role", "button"}, attr{"data-things", strings.Join(things, " ")}}, all...)...)
 	if d.first {
@@ -84,8 +82,21 @@ func (d *drawing) item(name string, b *bar, all ...part) part {
 
 // bar is a rectangle; one without a width would not be drawn at all.
 func (d *drawing) bar(b *bar, y int) part {
-	return d.item("rect", b, share("x", b.start), share("width", max(b.end-b.start, 2*hair)),
+	return d.item("rect", b, share("x", b.start), share("width", b.wide()),
 		num("y", y), num("height", barHeight), num("rx", 3))
+}
+
+// wide is how wide a bar is drawn.
+func (b *bar) wide() float64 { return max(b.end-b.start, 2*hair) }
+
+// strip is, at the foot of a bar of many that are mostly well, the part of those
+// that failed.
+func strip(b *bar, y int) part {
+	if b.failed == 0 || b.failed == len(b.things) || len(b.things) == 1 {
+		return nil
+	}
+	high := max(barHeight*b.failed/len(b.things), 2)
+	return el("rect", class("strip"), share("x", b.start), share("width", b.wide()), num("y", y+barHeight-high), num("height", high))
 }
 
 // shade is the wait that a call declared, behind its bar.
@@ -109,7 +120,7 @@ func due(b *bar, y int) part {
 func (d *drawing) barLabel(b *bar, y int) {
 	wide, label := b.end-b.start, b.label
 	if len(b.things) > 1 {
-		label = strconv.Itoa(len(b.things))
+		label = b.several()
 	}
 	if wide <= 0 || label == "" {
 		return

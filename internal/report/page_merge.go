@@ -11,8 +11,12 @@ type bar struct {
 	things     []int   // what is behind it
 	row        int
 	kind       string // a class of the style sheet
-	rank       int    // of several, the kind with the highest stands for all
+	rank       int    // of several, the kind with the highest stands for all; among equals, that of the most
 	alone      bool   // too important to be one of several
+
+	noun   string         // what it is one of
+	failed int            // how many of its things did
+	tally  map[string]int // how many of its things are of a kind; none while it is but one
 
 	label   string
 	title   string
@@ -66,9 +70,24 @@ func (b *bar) join(other *bar) {
 	b.things = append(b.things, other.things...)
 	b.end = max(b.end, other.end)
 	b.shade, b.deadline = 0, 0
-	if other.rank > b.rank {
+	b.failed += other.failed
+	if b.tally == nil {
+		b.tally = map[string]int{b.kind: 1}
+	}
+	b.tally[other.kind]++
+	more := other.rank == b.rank && b.tally[other.kind] > b.tally[b.kind]
+	if other.rank > b.rank || more {
 		b.kind, b.rank = other.kind, other.rank
 	}
+}
+
+// several says of how many a bar is, and how many of them failed.
+func (b *bar) several() string {
+	s := many(len(b.things), b.noun)
+	if b.failed > 0 {
+		s += ", " + count(int64(b.failed)) + " failed"
+	}
+	return s
 }
 
 // stack puts bars that overlap into rows of their own and returns how many there

@@ -136,7 +136,7 @@ func (p *page) calls() part {
 			continue
 		}
 		it := &p.Items[i]
-		kind, _ := callKind(it.Status)
+		kind := callKind(it.Status)
 		t.row(number(length(it.Start, it.End), float64(took(i))), quoted(it.Tool), opener(i, cmp.Or(short(it.Title, 100), it.Call, "(nothing)")),
 			el("span", class("status "+kind), text(fated(it))), number(declared(it), float64(it.Declared)),
 			number(p.rel(it.Start), float64(it.Start.Sub(p.zero))), number(strconv.Itoa(it.Turn+1), float64(it.Turn)))

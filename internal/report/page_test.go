@@ -444,12 +444,34 @@ func TestOpenCallStandsAlone(t *testing.T) {
 	}
 }
 
-// TestFailureStandsOut: one failed call among many colours the group.
-func TestFailureStandsOut(t *testing.T) {
-	ok, failed := bar{kind: "ok", things: []int{0}}, bar{kind: "failed", rank: 3, things: []int{1}}
-	for _, bars := range [][]bar{{ok, failed, ok}, {failed, ok}} {
-		if got := merge(bars, hair); len(got) != 1 || got[0].kind != "failed" {
-			t.Errorf("the group is %+v", got)
+// TestFailureHasItsShare: a group looks like most of it, and the failed calls in
+// it take as much of its bar as they are.
+func TestFailureHasItsShare(t *testing.T) {
+	ok, failed := bar{kind: "ok", things: []int{0}, noun: "call"}, bar{kind: "failed", failed: 1, things: []int{1}, noun: "call"}
+	for _, row := range []struct {
+		bars []bar
+		kind string
+		said string
+		high string // of the red part; empty for none
+	}{
+		{[]bar{ok, ok, ok}, "ok", "3 calls", ""},
+		{[]bar{failed, ok, ok, ok}, "ok", "4 calls, 1 failed", "5"},
+		{[]bar{ok, failed}, "ok", "2 calls, 1 failed", "10"},
+		{[]bar{failed, failed, ok}, "failed", "3 calls, 2 failed", "13"},
+		{[]bar{failed, failed}, "failed", "2 calls, 2 failed", ""},
+		{append(slices.Repeat([]bar{ok}, 99), failed), "ok", "100 calls, 1 failed", "2"},
+	} {
+		got := merge(row.bars, hair)
+		if len(got) != 1 || got[0].kind != row.kind || got[0].several() != row.said {
+			t.Errorf("%s: the group is %+v", row.said, got)
+			continue
+		}
+		high := ""
+		if e, _ := strip(&got[0], 0).(*element); e != nil {
+			high = e.attrs[len(e.attrs)-1].value
+		}
+		if high != row.high {
+			t.Errorf("%s: the red part is %q high, want %q", row.said, high, row.high)
 		}
 	}
 }

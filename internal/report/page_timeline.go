@@ -211,13 +211,16 @@ func (p *page) lanes() []lane {
 }
 
 func (p *page) itemBar(i int, it *Item) bar {
-	b := bar{start: p.share(it.Start.Time), things: []int{i}, kind: cmp.Or(kinds[it.Lane], "silence")}
+	b := bar{start: p.share(it.Start.Time), things: []int{i}, kind: cmp.Or(kinds[it.Lane], "silence"), noun: "item"}
 	b.end = max(p.share(it.End.Time), b.start)
 	b.label = strings.TrimSpace(it.Tool + " " + short(it.Title, 60))
 	said := []string{kindOf(it) + ": " + short(it.Title, 160), length(it.Start, it.End)}
 	if it.Lane == Tool {
-		b.kind, b.rank = callKind(it.Status)
+		b.kind, b.noun = callKind(it.Status), "call"
 		b.alone = b.kind == "open"
+		if b.kind == "failed" {
+			b.failed = 1
+		}
 		said = append(said, fated(it))
 		if it.Declared > 0 {
 			b.shade = p.share(it.Start.Add(time.Duration(it.Declared)))
@@ -231,17 +234,15 @@ func (p *page) itemBar(i int, it *Item) bar {
 	return b
 }
 
-// callKind is the class of a call, and how much it wants to be seen.
-func callKind(status string) (string, int) {
+// callKind is the class of a call.
+func callKind(status string) string {
 	switch status {
-	case "failed":
-		return "failed", 3
-	case "open":
-		return "open", 4
+	case "failed", "open":
+		return status
 	case "background":
-		return "behind", 1
+		return "behind"
 	}
-	return "ok", 0
+	return "ok"
 }
 
 // kindOf is what an item is, in a word.
@@ -286,8 +287,11 @@ func (p *page) turnBars() []bar {
 	var all []bar
 	for i := range p.Turns {
 		t := &p.Turns[i]
-		b := bar{start: p.share(t.Start.Time), end: p.share(t.End.Time), things: []int{p.turns() + i}, kind: "turn " + tone(t.Outcome)}
+		b := bar{start: p.share(t.Start.Time), end: p.share(t.End.Time), things: []int{p.turns() + i}, kind: "turn " + tone(t.Outcome), noun: "turn"}
 		b.end = max(b.end, b.start)
+		if tone := tone(t.Outcome); tone == "bad" || tone == "hung" {
+			b.failed = 1
+		}
 		b.label = fmt.Sprintf("%d %s", i+1, short(t.Prompt, 80))
 		b.title = fmt.Sprintf("Turn %d, %s: %s, %s, at %s", i+1, t.Outcome, short(t.Prompt, 160), length(t.Start, t.End), p.rel(t.Start))
 		all = append(all, b)
