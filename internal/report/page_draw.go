@@ -23,7 +23,7 @@ func (d *drawing) lane(l *lane) {
 			d.markLabel(b, y, before[i], next[i])
 			continue
 		}
-		g.inner = append(g.inner, shade(b, y), d.bar(b, y), strip(b, y), due(b, y))
+		g.inner = append(g.inner, shade(b, y), d.bar(b, y), strip(b, y), within(b, y), due(b, y))
 		d.barLabel(b, y)
 	}
 	d.tracks = append(d.tracks, g)
@@ -101,10 +101,20 @@ func strip(b *bar, y int) part {
 
 // shade is the wait that a call declared, behind its bar.
 func shade(b *bar, y int) part {
-	if b.shade <= b.start {
+	if b.shade < b.start+b.wide() {
 		return nil
 	}
 	return el("rect", class("declared"), share("x", b.start), share("width", b.shade-b.start),
+		num("y", y+3), num("height", barHeight-6), num("rx", 2))
+}
+
+// within is the same of a call that took longer than it said, before its bar,
+// which would hide it.
+func within(b *bar, y int) part {
+	if b.shade <= b.start || b.shade >= b.start+b.wide() {
+		return nil
+	}
+	return el("rect", class("declared within"), share("x", b.start), share("width", b.shade-b.start),
 		num("y", y+3), num("height", barHeight-6), num("rx", 2))
 }
 

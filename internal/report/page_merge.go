@@ -151,7 +151,7 @@ func clip(bars []bar, rows int) {
 	}
 	for i := len(bars) - 1; i >= 0; i-- {
 		b := &bars[i]
-		b.shade = min(b.shade, next[b.row])
+		b.shade = min(b.shade, max(next[b.row], b.end))
 		if b.deadline > next[b.row] {
 			b.deadline = 0
 		}

@@ -476,6 +476,27 @@ func TestFailureHasItsShare(t *testing.T) {
 	}
 }
 
+// TestDeclaredWaitIsSeen: also of a call that took longer, and of one that never
+// ended, whose bar lies over it.
+func TestDeclaredWaitIsSeen(t *testing.T) {
+	for _, row := range []struct {
+		name          string
+		bar           bar
+		behind, front bool
+	}{
+		{"shorter than it said", bar{start: 0.1, end: 0.3, shade: 0.5}, true, false},
+		{"longer than it said", bar{start: 0.1, end: 0.3, shade: 0.2}, false, true},
+		{"it said nothing", bar{start: 0.1, end: 0.3}, false, false},
+	} {
+		if shade(&row.bar, 0) != nil != row.behind || within(&row.bar, 0) != nil != row.front {
+			t.Errorf("%s: behind %v, before %v", row.name, shade(&row.bar, 0), within(&row.bar, 0))
+		}
+	}
+	if page := render(t, "hang", hangStory()); strings.Count(page, `class="declared within"`) != 1 {
+		t.Error("the wait of the open call is not shown")
+	}
+}
+
 func TestStack(t *testing.T) {
 	bars := []bar{{start: 0, end: 0.5}, {start: 0.1, end: 0.2}, {start: 0.2, end: 0.3, shade: 0.9, deadline: 0.95}, {start: 0.6, end: 0.7}, {start: 0.4, end: 0.5}}
 	rows := stack(bars[:4])
