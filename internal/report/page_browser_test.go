@@ -354,3 +354,39 @@ func TestBrowserFile(t *testing.T) {
 		t.Fatal("the browser does not end")
 	}
 }
+
+// TestBrowserLabels: the label of the verdict is seen however narrow the picture
+// is, late moments have theirs on their left, and no label covers another one.
+func TestBrowserLabels(t *testing.T) {
+	saw := browse(t, render(t, "hang", hangStory()), `
+		const seen = () => [...document.querySelectorAll("text.mark")].map((e) => ({ e, box: e.getBoundingClientRect() })).filter((l) => l.box.width > 0);
+		const said = {}, covered = [];
+		for (const width of [640, 830, 1112]) {
+			$("scroller").style.width = width + "px";
+			await until(() => $("tracks").clientWidth === width);
+			let rounds = 0; // the page looks at its new width before the second picture
+			const count = () => requestAnimationFrame(() => { if (++rounds < 3) count(); });
+			count();
+			await until(() => rounds >= 3);
+			const all = seen(), marks = [...document.querySelectorAll("circle.mark")].map((e) => e.getBoundingClientRect());
+			said[width] = all.map((l) => l.e.textContent);
+			for (const a of all) {
+				const over = (b) => a.box.left < b.right && b.left < a.box.right && a.box.top + 4 < b.bottom - 4 && b.top + 4 < a.box.bottom - 4;
+				if (all.some((b) => b !== a && over(b.box)) || marks.some(over)) covered.push(width + " " + a.e.textContent);
+			}
+		}
+		const verdict = seen().find((l) => l.e.textContent.startsWith("Hang"));
+		return { said, covered, left: verdict.box.right < document.querySelector("circle.error").getBoundingClientRect().left };
+	`, true)
+	for width, want := range map[string][]string{"640": {"Hang in a tool call"}, "830": {"Hang in a tool call", "Suspicion in a tool call", "SIGTERM to 6 processes", "SIGKILL to 1 process"}} {
+		got := fmt.Sprint(saw["said"].(map[string]any)[width])
+		for _, label := range want {
+			if !strings.Contains(got, label) {
+				t.Errorf("at %s pixels there is no %q among %s", width, label, got)
+			}
+		}
+	}
+	if saw["left"] != true || len(saw["covered"].([]any)) > 0 {
+		t.Errorf("saw %v", saw)
+	}
+}

@@ -149,25 +149,53 @@ func (d *drawing) mark(b *bar, y int) part {
 func (d *drawing) markLabel(b *bar, y int, before, next *bar) {
 	label := b.label
 	if len(b.things) > 1 {
-		label = strconv.Itoa(len(b.things))
+		label = b.several()
 	}
 	side := parts{num("dx", 10)}
-	free := 1 - b.start
-	if next != nil {
-		free = next.start - b.start
+	if b.lead > 0 {
+		side = parts{num("dx", -10), attr{"text-anchor", "end"}}
 	}
-	from := markRoom(label) / max(free, hair/100)
-	switch {
-	case b.crowded && (b.lead > 0 || before == nil):
+	from := b.labelFrom(label, before, next)
+	if b.crowded && (b.lead > 0 || before == nil) {
 		return
-	case b.crowded:
-		from = max(from, markRoom(before.label)/max(b.start-before.start, hair/100))
-	case b.lead > 0:
-		side, from = parts{num("dx", -10), attr{"text-anchor", "end"}}, 0.8*usual
-	case next == nil || !next.crowded:
-		from = min(from, 0.8*usual)
 	}
 	d.labels.add(el("text", append(side, class(b.kind), share("x", b.start), num("y", y+14), text(label))...), from)
+}
+
+// labelFrom is the width from which on a label has room beside its mark, between
+// those before and behind it and their labels.
+func (b *bar) labelFrom(label string, before, next *bar) float64 {
+	if b.sure && !b.crowded {
+		return 0 // the others make room
+	}
+	need := func(room, free float64) float64 { return room / max(free, hair/100) }
+	room, from := markRoom(label), 0.0
+	switch {
+	case b.lead > 0 && before == nil:
+		from = need(room, b.start)
+	case b.lead > 0:
+		from = need(room+before.beside(before.rank > b.rank, before.lead > 0), b.start-before.start)
+	case next == nil:
+		from = need(room, 1-b.start)
+	default:
+		from = need(room+next.beside(next.rank >= b.rank, next.lead == 0), next.start-b.start)
+	}
+	switch {
+	case b.crowded && before != nil:
+		from = max(from, need(before.beside(true, before.lead > 0), b.start-before.start))
+	case !b.crowded && (next == nil || !next.crowded):
+		from = min(from, usual) // for this width it was placed
+	}
+	return from
+}
+
+// beside is what a mark takes towards another one, in pixels: with its label if
+// that stands on this side and goes before the other's.
+func (b *bar) beside(first, away bool) float64 {
+	if first && !away {
+		return markRoom(b.label)
+	}
+	return 8
 }
 
 // markRoom is how much a mark takes with its label, in pixels.
@@ -185,16 +213,13 @@ func (d *drawing) pillars() {
 	}
 	drawn := 0
 	for i := range d.Marks {
-		if kind, rank := markKind(d.Marks[i].Level); rank > 1 && drawn < 200 {
-			line(kind+" pillar", d.share(d.Marks[i].At.Time))
+		m := &d.Marks[i]
+		if kind, rank := markKind(m); rank > 1 && drawn < 200 && !m.doubled() {
+			line(kind+" pillar", d.share(m.At.Time))
 			drawn++
 		}
 	}
 	for i := range d.Verdicts {
-		kind := "mark error pillar"
-		if d.Verdicts[i].What == "suspected" {
-			kind = "mark warn pillar"
-		}
-		line(kind, d.share(d.Verdicts[i].At.Time))
+		line(verdictKind(&d.Verdicts[i])+" pillar", d.share(d.Verdicts[i].At.Time))
 	}
 }

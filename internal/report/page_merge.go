@@ -23,6 +23,7 @@ type bar struct {
 	lead    float64 // that the label of a moment wants before it
 	room    float64 // or behind it
 	crowded bool    // it did not get that
+	sure    bool    // its label is seen at every width
 
 	shade    float64 // where its declared wait ends; 0 if it has none
 	deadline float64 // 0 if it has none, or none that is on the axis

@@ -162,8 +162,10 @@ func (s *teller) turnOf(from, to float64, prompt, outcome string, n int) {
 		s.until(clock, 600, monitor.Tools)
 		s.item(Held, clock+30, clock+58, "the reader of stdout paused")
 		s.item(Silence, clock+62, clock+80, "no line for 18s")
-		s.item(Paused, clock+95, clock+110, "paused by dev")
-		s.mark(clock+95, "paused", "paused by dev", "INFO")
+		s.item(Paused, clock+95, clock+110, "paused by uid 1000")
+		s.mark(clock+95, "paused", "paused by uid 1000", "WARN")
+		s.mark(clock+110, "unpaused", "let go on by uid 1000", "INFO")
+		s.mark(clock+0.6, "undeclared_timeout", undeclared, "WARN")
 	}
 	s.until(to-12, 60, monitor.Thinking)
 	if outcome == "success" {
@@ -177,6 +179,8 @@ func (s *teller) turnOf(from, to float64, prompt, outcome string, n int) {
 
 const pushCall = "toolu_push"
 
+const undeclared = `shell "cargo test" declared no wait; the tool timeout counts for it`
+
 // stuck is the end of the hang.
 func (s *teller) stuck() {
 	it := s.call(606, 731, "shell", "git push origin main", "open", 90)
@@ -189,6 +193,7 @@ func (s *teller) stuck() {
 	early := *reason
 	early.Summary = "1 open tool call past the deadline; the tree was not seen for long enough"
 	early.Evidence = &monitor.Evidence{Finding: monitor.Waiting, Samples: 1, Percent: tree.Unknown}
+	s.mark(726, "suspected", "suspected: "+early.Summary, "WARN")
 	s.Verdicts = []Verdict{{millis(726), "suspected", &early}, {millis(731), "hang_detected", reason}}
 	s.mark(731.2, "signal", "SIGTERM to 6 processes", "WARN")
 	s.mark(736.2, "signal", "SIGKILL to 1 process", "WARN")

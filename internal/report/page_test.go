@@ -318,7 +318,8 @@ func TestThingsAreNumbered(t *testing.T) {
 			t.Errorf("the mark %q leads to %s", title, got[n])
 		}
 	}
-	if want := len(s.Items) + len(s.Marks) + len(s.Verdicts) + len(s.Turns); len(seen) != want || len(got) != want {
+	want := len(s.Items) + len(s.Marks) + len(s.Verdicts) + len(s.Turns)
+	if len(seen) != want-1 || len(got) != want { // a suspicion is a mark and a verdict
 		t.Errorf("%d bars and %d things for %d things of the story", len(seen), len(got), want)
 	}
 }
@@ -494,6 +495,38 @@ func TestDeclaredWaitIsSeen(t *testing.T) {
 	}
 	if page := render(t, "hang", hangStory()); strings.Count(page, `class="declared within"`) != 1 {
 		t.Error("the wait of the open call is not shown")
+	}
+}
+
+// TestMomentsSayThingsOnce: a suspicion has one moment and one line through the
+// lanes; that a call declared no wait has no line.
+func TestMomentsSayThingsOnce(t *testing.T) {
+	s := hangStory()
+	p := &page{Story: s, axis: newAxis(s)}
+	suspicions, least := 0, 10
+	for _, b := range p.markBars() {
+		if strings.Contains(strings.ToLower(b.label), "suspi") || strings.Contains(b.label, "suspected") {
+			suspicions++
+		}
+		if !strings.HasPrefix(undeclared, strings.TrimSuffix(b.label, "…")) {
+			least = min(least, b.rank)
+			continue
+		}
+		if b.rank >= 0 || b.alone {
+			t.Errorf("a call without a declared wait is as important as %d", b.rank)
+		}
+	}
+	if suspicions != 1 || least < 0 {
+		t.Errorf("%d moments tell of the suspicion; the least of the others has %d", suspicions, least)
+	}
+	pillars := 2 // verdicts
+	for i := range s.Marks {
+		if m := &s.Marks[i]; m.Level == "WARN" && m.What != "suspected" && m.What != "undeclared_timeout" {
+			pillars++
+		}
+	}
+	if got := strings.Count(render(t, "hang", s), ` pillar"`); got != pillars {
+		t.Errorf("%d lines through the lanes, want %d", got, pillars)
 	}
 }
 

@@ -22,7 +22,9 @@ const (
 	laneGap     = 6
 	chartHeight = 44
 	letter      = 6.4 // of a label, on average
-	usual       = 1100.0
+	narrowest   = 610 // the style sheet sees to it that none is narrower
+	middling    = 738 // of a small window
+	usual       = 1079
 )
 
 // lane is a row of bars, or several, with a name.
@@ -103,11 +105,12 @@ func legend() part {
 	return list
 }
 
-// add keeps something until the whole is so wide that it fits.
+// add keeps something until the whole is so wide that it fits. The widths above
+// are among its steps.
 func (l layers) add(p part, width float64) {
-	step := 400
+	step := narrowest
 	for float64(step) < width {
-		step += step / 2
+		step += step / 10
 	}
 	if step > 1<<16 {
 		return // no zoom gets there
@@ -302,41 +305,78 @@ func (p *page) turnBars() []bar {
 // markBars are the moments: marks and verdicts. Their label stands beside them.
 func (p *page) markBars() []bar {
 	var all []bar
-	add := func(at monitor.Millis, n int, label, level string) {
-		x := p.share(at.Time)
-		b := bar{start: x, end: x, things: []int{n}, label: label}
-		b.kind, b.rank = markKind(level)
-		b.alone = b.rank > 1
-		if wide := markRoom(b.label) / usual; x > 0.8 && x+wide > 1 {
-			b.lead = wide
-		} else {
-			b.room = wide
-		}
-		b.title = fmt.Sprintf("%s at %s, %s", label, p.rel(at), clock(at))
-		all = append(all, b)
-	}
 	for i := range p.Marks {
 		m := &p.Marks[i]
-		add(m.At, p.marks()+i, short(cmp.Or(m.Text, m.What), 44), m.Level)
+		if m.doubled() {
+			continue
+		}
+		b := p.moment(m.At, p.marks()+i, cmp.Or(m.Text, m.What))
+		b.kind, b.rank = markKind(m)
+		b.alone = b.rank > 1
+		all = append(all, b)
 	}
+	last := len(p.Verdicts) - 1
 	for i := range p.Verdicts {
 		v := &p.Verdicts[i]
-		level := "ERROR"
-		if v.What == "suspected" {
-			level = "WARN"
+		b := p.moment(v.At, p.verdicts()+i, verdictName(v))
+		b.kind, b.rank, b.alone = verdictKind(v), 2, true
+		if v.final() {
+			b.rank, b.sure = 4, true
+			if i == last { // the one that counted
+				b.rank = 5
+			}
 		}
-		add(v.At, p.verdicts()+i, short(verdictName(v), 44), level)
+		all = append(all, b)
+	}
+	for i := range all {
+		all[i].wants()
 	}
 	return all
 }
 
-func markKind(level string) (string, int) {
-	switch level {
-	case "ERROR":
+func (p *page) moment(at monitor.Millis, n int, said string) bar {
+	x, label := p.share(at.Time), short(said, 44)
+	return bar{start: x, end: x, things: []int{n}, noun: "moment", label: label, title: fmt.Sprintf("%s at %s, %s", label, p.rel(at), clock(at))}
+}
+
+// wants settles on which side of a moment its label stands, and how much room it
+// asks for there. That of a verdict is seen however narrow the picture is.
+func (b *bar) wants() {
+	width := float64(usual)
+	if b.sure {
+		width = narrowest
+	}
+	room := markRoom(b.label)
+	if b.start > 0.5 && b.start+room/min(width, middling) > 1 {
+		b.lead = room / width
+	} else {
+		b.room = room / width
+	}
+}
+
+// doubled reports whether a mark says what a verdict says, too.
+func (m *Mark) doubled() bool { return m.What == "suspected" }
+
+// final reports whether a verdict ended something.
+func (v *Verdict) final() bool { return v.What != "suspected" }
+
+func verdictKind(v *Verdict) string {
+	if v.final() {
+		return "mark error"
+	}
+	return "mark warn"
+}
+
+// markKind is the class of a mark, and how much it wants to be seen.
+func markKind(m *Mark) (string, int) {
+	switch {
+	case m.What == "undeclared_timeout": // a warning about the policy, which some agents give with every call
+		return "mark debug", -1
+	case m.Level == "ERROR":
 		return "mark error", 3
-	case "WARN":
+	case m.Level == "WARN":
 		return "mark warn", 2
-	case "DEBUG":
+	case m.Level == "DEBUG":
 		return "mark debug", 0
 	}
 	return "mark info", 1
