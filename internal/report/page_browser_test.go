@@ -390,3 +390,43 @@ func TestBrowserLabels(t *testing.T) {
 		t.Errorf("saw %v", saw)
 	}
 }
+
+// TestBrowserRows: the first lines of a row of a table stand beside each other,
+// however many there are, and no row of tiles has a hole.
+func TestBrowserRows(t *testing.T) {
+	saw := browse(t, render(t, "hang", hangStory()), `
+		$("verdict").style.width = "620px";
+		const uneven = [];
+		let wrapped = 0;
+		for (const row of document.querySelectorAll("#verdict tbody tr")) {
+			const lines = [];
+			for (const cell of row.cells) {
+				if (!cell.textContent.trim()) continue;
+				const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+				while (walk.nextNode() && !walk.currentNode.textContent.trim());
+				const range = document.createRange();
+				range.selectNodeContents(walk.currentNode);
+				const all = range.getClientRects();
+				if (!all.length) continue;
+				if (cell.querySelector(".opener") && all.length > 1) wrapped++;
+				lines.push((all[0].top + all[0].bottom) / 2);
+			}
+			if (lines.length && Math.max(...lines) - Math.min(...lines) > 3) uneven.push(row.textContent + ": " + lines.join(" "));
+		}
+		const holes = [], tiles = document.querySelector(".tiles");
+		for (const few of [false, true]) {
+			if (few) tiles.lastElementChild.remove();
+			for (const width of [332, 362, 500, 700, 900]) {
+				tiles.style.width = width + "px";
+				const ends = {};
+				for (const one of tiles.children) ends[one.offsetTop] = one.getBoundingClientRect().right;
+				const right = tiles.getBoundingClientRect().right;
+				for (const end of Object.values(ends)) if (right - end > 2.5) holes.push([tiles.children.length, width, right - end]);
+			}
+		}
+		return { uneven, wrapped, holes };
+	`, true)
+	if len(saw["uneven"].([]any)) > 0 || len(saw["holes"].([]any)) > 0 || saw["wrapped"] == 0.0 {
+		t.Errorf("saw %v", saw)
+	}
+}
