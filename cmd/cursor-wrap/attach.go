@@ -16,7 +16,7 @@ import (
 )
 
 // newAttach is the subcommand that shows a session.
-func newAttach() *cobra.Command {
+func newAttach(stdio, *int, *early) *cobra.Command {
 	p := &place{}
 	c := &cobra.Command{
 		Use:   "attach NAME",

@@ -131,6 +131,20 @@ func yard(t *testing.T) (dir string, via []string) {
 	return dir, []string{"/bin/sh", "-c", `echo $$ >"` + dir + `/cgroup.procs" || exit 98; exec "$@"`, "sh"}
 }
 
+// registered waits until the run has its entry, with its agent.
+func (c *contained) registered() {
+	c.Helper()
+	for over := time.Now().Add(patience); time.Now().Before(over); time.Sleep(time.Millisecond) {
+		found, _ := filepath.Glob(c.dir + "/.cursor-wrap/run/*/run.json")
+		if len(found) == 1 {
+			if text, err := os.ReadFile(found[0]); err == nil && !strings.Contains(string(text), `"agent":{"pid":0`) {
+				return
+			}
+		}
+	}
+	c.Fatal("the run has no entry")
+}
+
 // gc runs the subcommand.
 func (c *contained) gc(via []string, args ...string) string {
 	c.Helper()
@@ -193,6 +207,7 @@ func TestTheMarkedAreNamedAndLive(t *testing.T) {
 	_, via := yard(t)
 	c := contain(t, call{scenario: lines("init", "spawn daemon 60s node mcp.js", "touch $DIR/there", "linger"), via: via, args: args("--containment=tree")})
 	c.awaitFile("there")
+	c.registered()
 	c.killBoth(c.spawn())
 	var daemon int
 	for pid := range c.crowd() {

@@ -31,7 +31,7 @@ type doctor struct {
 	asJSON bool
 }
 
-func newDoctor(std stdio, code *int) *cobra.Command {
+func newDoctor(std stdio, code *int, _ *early) *cobra.Command {
 	d := &doctor{std: std, code: code}
 	c := &cobra.Command{
 		Use:   "doctor [flags]",

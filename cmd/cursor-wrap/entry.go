@@ -20,7 +20,8 @@ import (
 type entry struct {
 	job     *job
 	changes chan func(*registry.Entry)
-	ending  registry.Ending // set before changes is closed
+	ending  registry.Ending // set before over is closed
+	over    chan struct{}
 	done    chan struct{}
 }
 
@@ -28,12 +29,15 @@ const (
 	// unregisterTime is how long the end of a run waits for its entry to be
 	// gone; the next run clears up what is left.
 	unregisterTime = 2 * time.Second
+	// unseenTime is how long a run may last without an entry: one that is over
+	// sooner is gone before anybody could ask, and is spared the cost.
+	unseenTime = 20 * time.Millisecond
 	// changesMax is how many changes may wait for the disk.
 	changesMax = 64
 )
 
 func (j *job) register(prompt string) *entry {
-	e := &entry{job: j, changes: make(chan func(*registry.Entry), changesMax), done: make(chan struct{})}
+	e := &entry{job: j, changes: make(chan func(*registry.Entry), changesMax), over: make(chan struct{}), done: make(chan struct{})}
 	go e.keep(prompt)
 	return e
 }
@@ -46,17 +50,37 @@ func (e *entry) keep(prompt string) {
 			e.record("not_registered", fmt.Errorf("internal error: %v", r))
 		}
 	}()
+	select {
+	case <-e.over:
+		return
+	case <-time.After(unseenTime):
+	}
 	run, err := e.open(e.job.describe(prompt))
 	if err != nil {
 		e.record("not_registered", err)
 		e.job.con.say("nobody can ask this run: " + err.Error())
 	}
-	for change := range e.changes {
-		if err := run.Update(change); err != nil {
-			e.record("entry_not_written", err)
+	for {
+		select {
+		case change := <-e.changes:
+			if err := run.Update(e.andAll(change)); err != nil {
+				e.record("entry_not_written", err)
+			}
+		case <-e.over:
+			run.Close(e.ending)
+			return
 		}
 	}
-	run.Close(e.ending)
+}
+
+// andAll makes one change of all that wait.
+func (e *entry) andAll(first func(*registry.Entry)) func(*registry.Entry) {
+	return func(r *registry.Entry) {
+		first(r)
+		for len(e.changes) > 0 {
+			(<-e.changes)(r)
+		}
+	}
 }
 
 func (e *entry) open(first registry.Entry) (*registry.Run, error) {
@@ -143,7 +167,7 @@ func (e *entry) names(session, log string) {
 // close tells how it was to whoever waits, and leaves no trace.
 func (e *entry) close(r *session.Report) {
 	e.ending = registry.Ending{Outcome: string(r.Outcome), ExitCode: r.ExitCode, Message: r.Message}
-	close(e.changes)
+	close(e.over)
 	select {
 	case <-e.done:
 	case <-time.After(unregisterTime):

@@ -12,7 +12,7 @@ import (
 
 // newGC is the subcommand that clears up after runs whose wrapper and guard
 // were killed in the same instant. Every run does the same at its start.
-func newGC() *cobra.Command {
+func newGC(stdio, *int, *early) *cobra.Command {
 	var asJSON bool
 	var o options
 	c := &cobra.Command{

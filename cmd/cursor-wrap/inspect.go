@@ -17,7 +17,7 @@ import (
 	"cursor-wrap/internal/tree"
 )
 
-func newInspect(std stdio, code *int) *cobra.Command {
+func newInspect(std stdio, code *int, _ *early) *cobra.Command {
 	o := &ops{std: std, code: code}
 	return o.command(&cobra.Command{
 		Use:   "inspect ID...",

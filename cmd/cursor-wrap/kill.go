@@ -21,7 +21,7 @@ import (
 // polite step, the kill, and the log.
 const endTime = time.Minute
 
-func newKill(std stdio, code *int) *cobra.Command {
+func newKill(std stdio, code *int, _ *early) *cobra.Command {
 	o := &ops{std: std, code: code}
 	var now bool
 	c := o.command(&cobra.Command{
@@ -150,7 +150,7 @@ func byGuard(e *registry.Entry) string {
 	return "; its guard has ended the tree"
 }
 
-func newPause(std stdio, code *int) *cobra.Command {
+func newPause(std stdio, code *int, _ *early) *cobra.Command {
 	o := &ops{std: std, code: code}
 	return o.command(&cobra.Command{
 		Use:   "pause ID...",
@@ -164,7 +164,7 @@ func newPause(std stdio, code *int) *cobra.Command {
 	})
 }
 
-func newUnpause(std stdio, code *int) *cobra.Command {
+func newUnpause(std stdio, code *int, _ *early) *cobra.Command {
 	o := &ops{std: std, code: code}
 	return o.command(&cobra.Command{
 		Use:   "unpause ID...",
@@ -191,7 +191,7 @@ func (o *ops) tellState(e *registry.Entry, what string, do func(context.Context)
 	return err
 }
 
-func newWait(std stdio, code *int) *cobra.Command {
+func newWait(std stdio, code *int, _ *early) *cobra.Command {
 	o := &ops{std: std, code: code}
 	var timeout time.Duration
 	c := o.command(&cobra.Command{

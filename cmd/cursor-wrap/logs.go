@@ -34,7 +34,7 @@ type logs struct {
 	last    int // -1: not chosen
 }
 
-func newLogs(std stdio) *cobra.Command {
+func newLogs(std stdio, _ *int, _ *early) *cobra.Command {
 	l := &logs{std: std}
 	c := &cobra.Command{
 		Use:   "logs [flags] [ID...]",

@@ -58,7 +58,7 @@ type row struct {
 	Tmux      string         `json:"tmux,omitempty"`
 }
 
-func newPS(std stdio, code *int) *cobra.Command {
+func newPS(std stdio, code *int, _ *early) *cobra.Command {
 	o := &ops{std: std, code: code}
 	var watch bool
 	var every = 2 * time.Second

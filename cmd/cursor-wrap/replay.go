@@ -19,7 +19,7 @@ import (
 
 // newReplay is the subcommand by which people tune thresholds: what would the
 // monitor have said of this run?
-func newReplay(std stdio, code *int) *cobra.Command {
+func newReplay(std stdio, code *int, _ *early) *cobra.Command {
 	var raw, asJSON bool
 	var o options
 	c := &cobra.Command{

@@ -19,7 +19,7 @@ import (
 )
 
 // newReport is the subcommand that makes something to read out of a log.
-func newReport(std stdio) *cobra.Command {
+func newReport(std stdio, _ *int, _ *early) *cobra.Command {
 	var format, output string
 	var o options
 	c := &cobra.Command{

@@ -48,8 +48,9 @@ func run(args []string, std stdio) (code int) {
 	}()
 	e := prepareEarly(args)
 	defer e.discard()
-	root := newRoot(std, &code, e)
-	root.SetArgs(route(root, args))
+	args = route(args)
+	root := newRoot(std, &code, e, args[0])
+	root.SetArgs(args)
 	err := root.Execute()
 	if err == nil {
 		return code
@@ -61,22 +62,43 @@ func run(args []string, std stdio) (code int) {
 	return supervise.ExitCode(supervise.Failed, 0)
 }
 
+// subcommand is one beside run, which is made only where it is called: a run
+// need not pay for the flags of all the others.
+type subcommand struct {
+	name string
+	make func(stdio, *int, *early) *cobra.Command
+}
+
+// subcommands are all of them.
+func subcommands() []subcommand {
+	return []subcommand{
+		{"ps", newPS}, {"inspect", newInspect}, {"tail", newTail}, {"pause", newPause}, {"unpause", newUnpause},
+		{"kill", newKill}, {"wait", newWait}, {"logs", newLogs}, {"report", newReport}, {"replay", newReplay},
+		{"start", newStart}, {"attach", newAttach}, {"stop", newStop}, {"__session", newPane},
+		{"gc", newGC}, {"doctor", newDoctor}, {"version", newVersion},
+	}
+}
+
+// general are the first words that are about all subcommands.
+var general = []string{"-h", "--help", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+
 // route makes everything a run that does not begin with the name of a
 // subcommand, so that a prompt may be any word: cursor-wrap -p ps.
-func route(root *cobra.Command, args []string) []string {
+func route(args []string) []string {
 	if len(args) == 0 {
 		return []string{"run"}
 	}
-	first := args[0]
-	known := []string{"-h", "--help", "help", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
-	if first == "--version" {
+	if args[0] == "--version" {
 		return append([]string{"version"}, args[1:]...)
 	}
-	isCommand := func(c *cobra.Command) bool { return c.Name() == first }
-	if slices.Contains(known, first) || slices.ContainsFunc(root.Commands(), isCommand) {
+	if args[0] == "run" || slices.Contains(general, args[0]) || isSubcommand(args[0]) {
 		return args
 	}
 	return append([]string{"run"}, args...)
+}
+
+func isSubcommand(word string) bool {
+	return slices.ContainsFunc(subcommands(), func(s subcommand) bool { return s.name == word })
 }
 
 const rootExample = `  # In a CI job, where cursor-agent -p stood:
@@ -91,7 +113,8 @@ const rootExample = `  # In a CI job, where cursor-agent -p stood:
   # What would other thresholds have said about a recorded run?
   cursor-wrap replay --idle-timeout 2m ~/.cursor-wrap/logs/cursor-wrap-*.jsonl`
 
-func newRoot(std stdio, code *int, e *early) *cobra.Command {
+// newRoot makes the program for a call that begins with that word.
+func newRoot(std stdio, code *int, e *early, first string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "cursor-wrap [flags] [prompt] [-- agent-flags...]",
 		Short: "Runs cursor-agent headless to a certain end",
@@ -122,9 +145,11 @@ Exit codes: 0 a result; 1 an error result, no result, or no start; 2 a hang;
 		return usagef("see "+c.CommandPath()+" --help; flags of the agent that are not listed there go after --", "%v", err)
 	})
 	newRun(root, std, code, e)
-	root.AddCommand(newPS(std, code), newInspect(std, code), newTail(std, code), newPause(std, code), newUnpause(std, code), newKill(std, code), newWait(std, code),
-		newReplay(std, code), newReport(std), newLogs(std), newGC(), newDoctor(std, code), newVersion(),
-		newStart(std, e), newAttach(), newStop(), newPane(std, code, e))
+	for _, sub := range subcommands() {
+		if sub.name == first || slices.Contains(general, first) {
+			root.AddCommand(sub.make(std, code, e))
+		}
+	}
 	return root
 }
 

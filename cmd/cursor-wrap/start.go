@@ -89,7 +89,7 @@ func (s *starting) take(f *pflag.FlagSet) error {
 }
 
 // newStart is the subcommand that runs the wrapper in a session of tmux.
-func newStart(std stdio, e *early) *cobra.Command {
+func newStart(std stdio, _ *int, e *early) *cobra.Command {
 	s := &starting{}
 	c := &cobra.Command{
 		Use:   "start NAME [flags] [prompt] [-- agent-flags...]",

@@ -15,7 +15,7 @@ import (
 )
 
 // newStop is the subcommand that ends a session.
-func newStop() *cobra.Command {
+func newStop(stdio, *int, *early) *cobra.Command {
 	p := &place{}
 	var now bool
 	var most time.Duration

@@ -18,7 +18,7 @@ import (
 	"cursor-wrap/internal/registry"
 )
 
-func newTail(std stdio, code *int) *cobra.Command {
+func newTail(std stdio, code *int, _ *early) *cobra.Command {
 	o := &ops{std: std, code: code}
 	var fromStart, noFollow, plain bool
 	c := o.command(&cobra.Command{

@@ -21,7 +21,7 @@ func versionString() string {
 	return "(devel)"
 }
 
-func newVersion() *cobra.Command {
+func newVersion(stdio, *int, *early) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",

@@ -33,7 +33,20 @@ var checksum = crc32.MakeTable(crc32.Castagnoli)
 
 // generate writes the input called name. The same name and size give the same
 // bytes on every machine.
-func generate(name string, quick bool, path string) (in input, err error) {
+func generate(name string, quick bool, path string) (input, error) {
+	switch name {
+	case "small":
+		return generateWith(path, func(s *script) { s.small(pick(quick, 200_000, 1_000_000)) })
+	case "mix":
+		return generateWith(path, func(s *script) { s.mix(pick(quick, 1_650, 6_650)) })
+	case "huge":
+		return generateWith(path, func(s *script) { s.huge(pick(quick, 5, 20)) })
+	}
+	return input{}, fmt.Errorf("no input is called %q", name)
+}
+
+// generateWith writes an input that says what it is told to.
+func generateWith(path string, say func(*script)) (in input, err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return in, err
@@ -49,16 +62,7 @@ func generate(name string, quick bool, path string) (in input, err error) {
 		rng:    rand.New(rand.NewPCG(1, 2)),
 	}
 	s.WriteString(initLine)
-	switch name {
-	case "small":
-		s.small(pick(quick, 200_000, 1_000_000))
-	case "mix":
-		s.mix(pick(quick, 1_650, 6_650))
-	case "huge":
-		s.huge(pick(quick, 5, 20))
-	default:
-		return in, fmt.Errorf("no input is called %q", name)
-	}
+	say(s)
 	s.WriteString(resultLine)
 	if err := s.Flush(); err != nil {
 		return in, err
@@ -126,6 +130,19 @@ func (s *script) mix(steps int) {
 		s.shell(s.size(200, 5_500))
 		s.read(s.size(1_000, 35_000))
 		s.edit(s.size(350, 8_000))
+	}
+}
+
+// steps is a long run of small steps, 20 events each: thoughts, a word, a call.
+func (s *script) steps(n int) {
+	for range n {
+		for range 17 {
+			s.thinking()
+		}
+		s.WriteString(`{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"`)
+		s.WriteString(prose[:100])
+		s.WriteString(`"}]},` + model + tail)
+		s.shell(s.size(200, 500))
 	}
 }
 

@@ -55,7 +55,7 @@ type options struct {
 }
 
 // sections are the parts of a run, in their order.
-var sections = []string{"small", "mix", "huge", "latency", "startup", "teardown", "idle", "sample", "hang"}
+var sections = []string{"small", "mix", "huge", "latency", "startup", "teardown", "idle", "sample", "hang", "report"}
 
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
@@ -152,6 +152,8 @@ func (l *lab) section(ctx context.Context, name string) error {
 		return l.sample(ctx)
 	case "hang":
 		return l.hang(ctx)
+	case "report":
+		return l.pages(ctx)
 	}
 	return l.throughput(ctx, name)
 }
