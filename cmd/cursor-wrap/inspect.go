@@ -135,6 +135,9 @@ func (v *inspection) doing() string {
 
 func (v *inspection) uses() string {
 	u := v.t.Tree
+	if u.Processes < 0 {
+		return "unknown: the processes cannot be seen"
+	}
 	s := fmt.Sprintf("%s, %s of a core now, %s of CPU time, %s of memory", plural(int64(u.Processes), "process"), percentOf(u.Percent), u.CPU, bytesOf(u.Memory))
 	if n, ok := v.t.Cgroup["memory.current"]; ok {
 		s += fmt.Sprintf(", %s by the cgroup's count", bytesOf(n))
