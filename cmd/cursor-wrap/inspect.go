@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -48,7 +47,7 @@ type inspected struct {
 }
 
 func (o *ops) inspect(e *registry.Entry) error {
-	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	ctx, cancel := asking()
 	defer cancel()
 	t, err := registry.Dial(*e).Tree(ctx)
 	if err != nil {

@@ -85,7 +85,7 @@ func (o *ops) gone(ctx context.Context, e *registry.Entry) error {
 	for process.Alive(e.PID, e.Start) {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("run %s was told to end and has not; cursor-wrap kill --now asks nobody", e.RunID)
+			return fmt.Errorf("run %s was told to end and has not; cursor-wrap kill --now waits for nobody", e.RunID)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

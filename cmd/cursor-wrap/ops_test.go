@@ -254,18 +254,18 @@ func TestPause(t *testing.T) {
 			h := newHost(t)
 			p := h.start(call{
 				scenario: lines("init", "user", "spawn busy 60s node spin.js", "linger"),
-				args:     []string{"--containment", held, "--idle-timeout", "3s", "--confirm", "off"},
+				args:     []string{"--containment", held, "--idle-timeout", "3s", "--confirm", "off", "--tick-interval", "100ms"},
 			})
 			r := h.until(func(r *row) bool { return r.Phase == "thinking" && r.Processes > 1 })
 			h.ask("pause", r.ID).wants(0).has("paused")
 			h.ask("pause", r.ID).wants(1).complains("paused already")
 			first := h.inspected(r.ID)
-			for over := time.Now().Add(3500 * time.Millisecond); time.Now().Before(over); { // longer than the silence may be
+			then := first
+			for due := first.Reason.Deadline; !then.At.After(due.Time); then = h.inspected(r.ID) { // until it would have passed
 				if rows := h.ps(); len(rows) != 1 || !rows[0].Paused || rows[0].Status != registry.Idle {
 					t.Fatalf("%+v", rows)
 				}
 			}
-			then := h.inspected(r.ID)
 			if first.Reason.Silence != then.Reason.Silence || first.Tree.Tree.CPU != then.Tree.Tree.CPU {
 				t.Errorf("silence %s, then %s; CPU time %s, then %s", first.Reason.Silence, then.Reason.Silence, first.Tree.Tree.CPU, then.Tree.Tree.CPU)
 			}
@@ -316,7 +316,7 @@ func TestWaitExitsAsTheRunDid(t *testing.T) {
 	h := newHost(t)
 	p := h.start(call{scenario: lines("init", "user", "linger")})
 	r := h.until(func(r *row) bool { return r.Phase == "thinking" })
-	h.ask("wait", "--timeout", "1s", r.ID).wants(1).complains("is not over")
+	h.ask("wait", "--timeout", "50ms", r.ID).wants(1).complains("is not over")
 	waiting := h.command("wait", r.ID)
 	var out bytes.Buffer
 	waiting.Stdout = &out

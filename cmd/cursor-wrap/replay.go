@@ -33,12 +33,7 @@ With --raw it writes the agent's stdout back, byte for byte.`,
 		Example: `  cursor-wrap replay run.jsonl
   cursor-wrap replay --idle-timeout 30s --json run.jsonl
   cursor-wrap replay --raw 0a1b2c > stream.jsonl`,
-		Args: cobra.MatchAll(func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("see cursor-wrap replay --help", "replay takes one session log, not %d", len(args))
-			}
-			return nil
-		}),
+		Args: oneLog,
 		RunE: func(c *cobra.Command, args []string) error {
 			log, err := o.openFound(args[0], std.in)
 			if err != nil {
@@ -64,6 +59,14 @@ With --raw it writes the agent's stdout back, byte for byte.`,
 	o.registerFolders(c.Flags())
 	o.registerPolicy(c.Flags())
 	return c
+}
+
+// oneLog wants exactly one session log.
+func oneLog(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("see "+c.CommandPath()+" --help", "%s takes one session log, not %d", c.Name(), len(args))
+	}
+	return nil
 }
 
 // openFound opens the one log that id names: a path, a run's id, or a session's;

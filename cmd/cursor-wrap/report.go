@@ -18,10 +18,16 @@ import (
 	"cursor-wrap/internal/report"
 )
 
+// reporting is a call of report.
+type reporting struct {
+	options
+	std            stdio
+	format, output string
+}
+
 // newReport is the subcommand that makes something to read out of a log.
 func newReport(std stdio, _ *int, _ *early) *cobra.Command {
-	var format, output string
-	var o options
+	r := &reporting{std: std}
 	c := &cobra.Command{
 		Use:   "report [flags] LOG|ID",
 		Short: "Make a page, a summary, a test report or a trace of a session log",
@@ -40,50 +46,53 @@ The log itself has them.`,
 		Example: `  cursor-wrap report -o run.html run.jsonl
   cursor-wrap report --format md run.jsonl >> "$GITHUB_STEP_SUMMARY"
   cursor-wrap report --format trace -o trace.json run.jsonl`,
-		Args: cobra.MatchAll(func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("see cursor-wrap report --help", "report takes one session log, not %d", len(args))
-			}
-			return nil
-		}),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if !slices.Contains(report.Formats, format) {
-				return usagef("use "+strings.Join(report.Formats, ", "), "--format %q: not known", format)
-			}
-			if output == "" && format == "html" && term.IsTerminal(int(std.out.Fd())) {
-				return usagef("name a file with -o, or redirect stdout", "a page is not for reading on a terminal")
-			}
-			if output != "" {
-				if err := checkOutput("-o", output); err != nil {
-					return err
-				}
-			}
-			log, err := o.openFound(args[0], std.in)
-			if err != nil {
-				return err
-			}
-			defer log.Close()
-			story, err := readStory(log)
-			if err != nil {
-				return fmt.Errorf("report %s: %w; cursor-wrap logs lists those that there are", args[0], err)
-			}
-			if output == "" {
-				err = report.Write(std.out, format, story)
-			} else {
-				err = writeWhole(output, func(w io.Writer) error { return report.Write(w, format, story) })
-			}
-			if err != nil {
-				return fmt.Errorf("write report %s: %w", cmp.Or(output, "to stdout"), err)
-			}
-			return nil
-		},
+		Args: oneLog,
+		RunE: func(_ *cobra.Command, args []string) error { return r.run(args[0]) },
 	}
 	c.ValidArgsFunction = completeLogs
 	c.Flags().SortFlags = false
-	c.Flags().StringVar(&format, "format", "html", "what to write: "+strings.Join(report.Formats, ", "))
-	c.Flags().StringVarP(&output, "output", "o", "", "file to write, as a whole or not at all (default stdout)")
-	o.registerFolders(c.Flags())
+	c.Flags().StringVar(&r.format, "format", "html", "what to write: "+strings.Join(report.Formats, ", "))
+	c.Flags().StringVarP(&r.output, "output", "o", "", "file to write, as a whole or not at all (default stdout)")
+	r.registerFolders(c.Flags())
 	return c
+}
+
+// check refuses what no report can be made of.
+func (r *reporting) check() error {
+	if !slices.Contains(report.Formats, r.format) {
+		return usagef("use "+strings.Join(report.Formats, ", "), "--format %q: not known", r.format)
+	}
+	if r.output == "" && r.format == "html" && term.IsTerminal(int(r.std.out.Fd())) {
+		return usagef("name a file with -o, or redirect stdout", "a page is not for reading on a terminal")
+	}
+	if r.output != "" {
+		return checkOutput("-o", r.output)
+	}
+	return nil
+}
+
+func (r *reporting) run(id string) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	log, err := r.openFound(id, r.std.in)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	story, err := readStory(log)
+	if err != nil {
+		return fmt.Errorf("report %s: %w; cursor-wrap logs lists those that there are", id, err)
+	}
+	if r.output == "" {
+		err = report.Write(r.std.out, r.format, story)
+	} else {
+		err = writeWhole(r.output, func(w io.Writer) error { return report.Write(w, r.format, story) })
+	}
+	if err != nil {
+		return fmt.Errorf("write report %s: %w", cmp.Or(r.output, "to stdout"), err)
+	}
+	return nil
 }
 
 // readStory reads a log, without our secrets.

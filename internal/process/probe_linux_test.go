@@ -18,7 +18,7 @@ import (
 func TestProbes(t *testing.T) {
 	before, err := children()
 	if err != nil {
-		t.Skip(err)
+		t.Skip("our children cannot be listed here:", err)
 	}
 	seen := map[string]Finding{}
 	for _, p := range Probes(Trial{Path: "/bin/true"}) {
@@ -63,7 +63,7 @@ func nobodyIsLeft(t *testing.T, before []int) {
 func TestATrialThatCannotBeStarted(t *testing.T) {
 	before, err := children()
 	if err != nil {
-		t.Skip(err)
+		t.Skip("our children cannot be listed here:", err)
 	}
 	if f := probeAuto(Trial{Path: "/nowhere/at/all"}); f.Status != Broken || !strings.Contains(f.Found, "no such file") {
 		t.Errorf("%+v", f)
@@ -75,7 +75,7 @@ func TestATrialThatCannotBeStarted(t *testing.T) {
 func TestATrialIsEnded(t *testing.T) {
 	before, err := children()
 	if err != nil {
-		t.Skip(err)
+		t.Skip("our children cannot be listed here:", err)
 	}
 	if _, err := (Trial{Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; while :; do sleep 60; done"}}).run(Auto); err != nil {
 		t.Error(err)

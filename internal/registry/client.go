@@ -81,11 +81,6 @@ func (c *Client) Tree(ctx context.Context) (t Tree, err error) {
 	return t, c.get(ctx, "/tree", &t)
 }
 
-// Metrics asks for the numbers, as Prometheus reads them.
-func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
-	return c.whole(ctx, "GET", "/metrics")
-}
-
 // Kill asks the run to end, and does not wait for it.
 func (c *Client) Kill(ctx context.Context, now bool) error {
 	path := "/kill"

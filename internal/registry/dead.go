@@ -185,9 +185,9 @@ func told(err error) error {
 	return fmt.Errorf("remove the record of a dead run: %w", err)
 }
 
-// Remove removes the record of a dead run, whatever is left of it; ErrLives if
+// remove removes the record of a dead run, whatever is left of it; ErrLives if
 // the run is not dead. One that is gone already is no error.
-func Remove(dir string, e Entry) error {
+func remove(dir string, e Entry) error {
 	if !validID(e.RunID) {
 		return fmt.Errorf("remove the record of a run: %q is no run id", e.RunID)
 	}

@@ -176,10 +176,10 @@ func TestDeadOrAlive(t *testing.T) {
 			if err = errors.Join(err, deadErr); err != nil || len(live)+len(dead) != 1 || len(live) == 1 != row.lives {
 				t.Errorf("live %v, dead %v, %v", ids(live), ids(dead), err)
 			}
-			if err := Remove(dir, e); errors.Is(err, ErrLives) != row.lives || there(dir, "3f2a") != row.lives {
+			if err := remove(dir, e); errors.Is(err, ErrLives) != row.lives || there(dir, "3f2a") != row.lives {
 				t.Errorf("removed: %v", err)
 			}
-			if err := Remove(dir, e); err != nil && !row.lives {
+			if err := remove(dir, e); err != nil && !row.lives {
 				t.Errorf("removed again: %v", err)
 			}
 		})
@@ -197,7 +197,7 @@ func TestAnotherMachine(t *testing.T) {
 	expect(t, "list", live, err)
 	dead, err := Sweep(dir)
 	expect(t, "sweep", dead, err)
-	if err := Remove(dir, e); !errors.Is(err, ErrLives) || !there(dir, "3f2a") {
+	if err := remove(dir, e); !errors.Is(err, ErrLives) || !there(dir, "3f2a") {
 		t.Errorf("removed: %v", err)
 	}
 	then := time.Now().Add(-foreignFor - time.Second)
@@ -459,7 +459,7 @@ func TestPathsInRecords(t *testing.T) {
 			t.Errorf("%s: the socket is gone: %v", name, err)
 		}
 	}
-	if err := Remove(temp, Entry{RunID: "../mine"}); err == nil {
+	if err := remove(temp, Entry{RunID: "../mine"}); err == nil {
 		t.Error("an id that leads out of the folder")
 	}
 }
