@@ -209,6 +209,9 @@ func (m *Monitor) listening(at time.Time) time.Time {
 	return at
 }
 
+// Expires is when the run's own time is up; zero where it has no limit.
+func (m *Monitor) Expires() time.Time { return after(m.start, m.policy.Max) }
+
 // Silent is how long nothing has come, as far as somebody listened.
 func (m *Monitor) Silent(at time.Time) time.Duration {
 	return max(0, m.listening(at).Sub(m.lastEvent))

@@ -173,8 +173,8 @@ func (p *replay) take(f *fact) {
 		return
 	}
 	before := f.at
-	if f.what == sampled {
-		before = before.Add(-time.Millisecond) // a look at the deadline is heard before it is judged
+	if f.what == sampled || f.what == line {
+		before = before.Add(-time.Millisecond) // what comes at the deadline is heard before it is judged
 	}
 	p.advance(before)
 	p.last = f.at

@@ -50,12 +50,14 @@ func (t *turn) batch(b *batch, ok bool) {
 }
 
 // expire ends a run whose time is up before it hears what came later: at that
-// moment nobody had said it.
+// moment nobody had said it, and a replay goes by that. Where more lies between,
+// we may have stood still, and who wakes us finds out.
 func (t *turn) expire(at time.Time) {
-	if t.judged.IsZero() || !at.After(t.judged) || t.ladder {
+	limit := t.mon.Expires()
+	if limit.IsZero() || !at.After(limit) || at.Sub(limit) >= lateFloor || t.ladder || !t.paused.IsZero() {
 		return
 	}
-	if v := t.mon.Judge(t.judged); v.State == monitor.Overdue {
+	if v := t.mon.Judge(limit); v.State == monitor.Overdue {
 		t.act(&v)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"cursor-wrap/internal/monitor"
+
 	"cursor-wrap/internal/process"
 )
 
@@ -204,4 +206,25 @@ func TestUnreadPrompt(t *testing.T) {
 		r.emit(okLine)
 		r.leave(0)
 	}, func(r *rig) { r.outcome(Success, 0) })
+}
+
+// TestWhatComesAfterTheEndOfTimeIsNotHeard: a replay goes by the moment at which
+// the time was up, and so do we.
+func TestWhatComesAfterTheEndOfTimeIsNotHeard(t *testing.T) {
+	for _, row := range []struct {
+		after time.Duration
+		open  int
+	}{{-time.Millisecond, 0}, {0, 0}, {time.Millisecond, 1}, {20 * time.Millisecond, 1}} {
+		newTurn(t, func(r *rig) { r.cfg.Policy.Max = 4 * time.Second }, func(r *rig) {
+			r.emit(initLine, startLine)
+			r.after(4*time.Second + row.after)
+			r.emit(doneLine)
+		}, func(r *rig) {
+			r.outcome(Overtime, 124)
+			reason, ok := r.report.Reason.(*monitor.Reason)
+			if !ok || len(reason.OpenCalls) != row.open {
+				t.Errorf("completed %s after the end: %+v", row.after, r.report.Reason)
+			}
+		})
+	}
 }
